@@ -386,6 +386,17 @@ def mark_sent(
     return done
 
 
+def settle_deducted(*, project: Project, workers: Collection[int]) -> int:
+    """Settle the payments by hand of which deductions leave nothing; return how many.
+
+    Part of the transaction that books or approves what the deductions come from.
+    """
+    due = payable(project, _lock_workers(workers))
+    rows = Payment.objects.filter(pk__in=due.deducted, state=State.BY_HAND).order_by("pk")
+    empty = [row for row in rows if not due.amount_due(row)]
+    return sum(confirm(payment=row, memo="deducted", amount=books.ZERO) for row in empty)
+
+
 def _lock_workers(workers: Collection[int]) -> list[int]:
     """Payments by hand to one worker queue here, so that a deduction is taken once."""
     rows = Membership.objects.select_for_update(no_key=True).filter(pk__in=workers).order_by("pk")

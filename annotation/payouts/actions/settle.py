@@ -92,6 +92,9 @@ def settle_proposal(
     Assignment.objects.filter(pk__in=settled).update(settled_at=now)
     PayoutLine.objects.filter(pk__in=[line.pk for line in held]).update(live=False)
     payments.plan_payments(batch=batch, paid=paid, rejected=rejected)
+    payments.settle_deducted(
+        project=batch.project, workers={line.assignment.worker_id for line in paid}
+    )
     if paid:
         _tell_approved(batch, paid)
         payments.ask_for_missing_details(batch)

@@ -31,7 +31,7 @@ from annotation.models import (
 )
 from annotation.payouts.actions import ledger as books
 from annotation.payouts.actions import statement_rows
-from annotation.payouts.actions.payments import confirm
+from annotation.payouts.actions.payments import confirm, settle_deducted
 from annotation.payouts.actions.rules import require_decider
 from annotation.payouts.actions.statement_rows import hold_against
 from annotation.payouts.corrections.actions.propose import ABOVE_LIMIT, propose_above_limit
@@ -330,6 +330,8 @@ def _write(plan: _Plan, place: int, by: User) -> None:
         for debit, credit, amount, suffix in plan.moves
     )
     if plan.moves:
+        if plan.worker is not None:
+            settle_deducted(project=statement.task.project, workers=[plan.worker.pk])
         record(
             by=by,
             project=statement.task.project,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import datetime as dt
 import io
 import random
 import uuid
@@ -19,7 +20,16 @@ from django.utils import timezone
 
 from annotation.access import get_access
 from annotation.accounts.projects.list_views import worker_list
-from annotation.models import Assignment, LedgerEntry, Notice, Payment, PayoutBatch, Role, Statement
+from annotation.models import (
+    Assignment,
+    Invitation,
+    LedgerEntry,
+    Notice,
+    Payment,
+    PayoutBatch,
+    Role,
+    Statement,
+)
 from annotation.payouts.actions import ledger as books
 from annotation.payouts.actions import payments, statements
 from annotation.payouts.actions import proposals as payouts
@@ -33,6 +43,7 @@ from crowdqc.errors import Conflict, DomainError, Invalid
 from evaluation.people.selectors.facts import money_of
 from tests.support import factories
 from tests.support.factories import World
+from tests.support.pages import html_of
 
 pytestmark = pytest.mark.django_db
 ZERO = Decimal(0)
@@ -286,11 +297,50 @@ def test_a_statement_with_another_amount_is_deducted_once_and_its_fee_is_apart(
     assert by_hand(world.project) == []
 
 
-def test_a_payment_that_is_wholly_deducted_is_in_no_file_of_what_to_pay(world: World) -> None:
-    one = factories.claim_and_submit(world.task)
+@pytest.mark.parametrize("corrected_first", [False, True])
+def test_a_payment_that_is_wholly_deducted_is_settled_by_itself(
+    world: World, corrected_first: bool
+) -> None:
+    one, other = (factories.claim_and_submit(world.task) for _ in range(2))
+    if corrected_first:
+        approved(world, other)
+        correct(world, one.worker_id, "-1.80")
     approved(world, one)
-    correct(world, one.worker_id, "-1.80")
-    assert file_of(client_of(world), world) == []
+    if not corrected_first:
+        approved(world, other)
+        correct(world, one.worker_id, "-1.80")
+    assert Payment.objects.get(assignment=one).state == Payment.State.DONE
+    assert [(row.n, row.amount) for row in by_hand(world.project)] == [(1, euros("1.80"))]
+    assert [row["assignment"] for row in file_of(client_of(world), world)] == [str(other.pk)]
+    [trial] = trial_balances(world.project)
+    assert (trial.paid, trial.owed, trial.overpaid) == (0, euros("1.80"), 0)
+
+
+def test_a_lab_of_two_sees_the_ways_out_where_its_proposal_is() -> None:
+    owner = factories.make_user()
+    project = factories.make_project(owner=owner)
+    task = factories.make_task(project, 1)
+    done = factories.claim_and_submit(task)
+    batch = payouts.propose_payout(
+        by=owner, task=task, key=uuid.uuid4(), lines=[ProposedLine(done.pk)]
+    )
+    client = Client()
+    client.force_login(owner)
+
+    def nobody() -> str:
+        page = html_of(client.get(reverse("payout", args=[project.pk, batch.number])))
+        assert page.count("Allow approval by one person") == 1
+        return page
+
+    assert "A second manager must approve it." in nobody()
+    Invitation.objects.create(
+        project=project,
+        role="manager",
+        created_by=owner,
+        bound_to="ana@example.org",
+        expires_at=timezone.now() + dt.timedelta(days=1),
+    )
+    assert "The invited manager has not joined yet." in nobody()
 
 
 def test_what_nothing_is_left_to_deduct_from_is_named_and_deducted_from_the_next_pay(
