@@ -17,7 +17,16 @@ from django.utils import translation
 from django.utils.html import strip_tags
 from django.utils.translation import gettext, ngettext, pgettext
 
+from annotation.accounts.projects.consent_words import (
+    COMPARED,
+    PARAGRAPHS,
+    WHO_RUNS,
+    fill_consent,
+)
+from annotation.formats.exports import person
 from annotation.models import User
+from annotation.task_types.pairwise import type as pairwise
+from annotation.task_types.pairwise.page import lines as page_lines
 from crowdqc import numbers
 from tests.support import bare_text, factories, messages
 from tests.support.source import parse_source
@@ -187,6 +196,28 @@ def test_no_page_says_what_plain_words_replaced() -> None:
             assert not found, f"{path}: {found}"
 
 
+@pytest.mark.parametrize(
+    ("language", "consent", "question", "head"),
+    [
+        ("de", "Wer diese Studie durchführt:", "Welcher Text ist insgesamt besser?", "Ihre Daten."),
+        ("es", "Quién realiza este estudio:", "¿Cuál es mejor en conjunto?", "Tus datos."),
+    ],
+)
+def test_what_projects_begin_with_is_read_in_the_language_of_the_worker(
+    language: str, consent: str, question: str, head: str
+) -> None:
+    who = WHO_RUNS % {"institution": "Acme Lab", "contact": "a@example.org"}
+    text = "\n\n".join([who, *PARAGRAPHS, "Our own words."])
+    with translation.override(language):
+        shown = fill_consent(text, ["pairwise"], local=True)
+        lines = page_lines({"dimensions": pairwise.DEFAULT}, {})
+        readme = person.readme([], [], whole=True)
+    assert consent in shown and "Acme Lab" in shown and "Our own words." in shown
+    assert not any(one in shown for one in (*PARAGRAPHS, who, COMPARED))
+    assert lines[0].question == question and readme.startswith(head)
+    assert fill_consent(text).startswith(who)  # what the agreement is to
+
+
 def test_templates_say_nothing_outside_the_translation_functions() -> None:
     """But for ``bare_text.EXCEPT``, so that nothing slips back."""
     assert bare_text.left() == []
@@ -223,6 +254,7 @@ def test_counts_money_and_dates_follow_the_language() -> None:
         assert numbers.ago(NOW - dt.timedelta(days=1), now=NOW) == "hace 1\u00a0día"
     with translation.override("en-gb"):
         assert numbers.score(0.726) == ".726"
+        assert [numbers.probability(one) for one in (0.987, 0.9951, 1.0)] == [".99", ">.99", ">.99"]
         assert numbers.percent(0.79) == "79%"
         assert numbers.long_date(DAY) == "18 November 2026"
         assert numbers.money(1234.5, "EUR") == "€1,234.50"

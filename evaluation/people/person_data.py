@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext_noop
 
 from annotation.formats.exports import person
 from annotation.models import Membership, User
@@ -13,7 +14,9 @@ from annotation.records.actions.audit import record
 from crowdqc.files import cells
 from evaluation.models import WorkerScore
 
-SCORES = "Your scores, run by run, in projects that show workers theirs; low and high bound them."
+SCORES = gettext_noop(
+    "Your scores, run by run, in projects that show workers theirs; low and high bound them."
+)
 
 
 def own_data(user: User) -> Iterator[bytes]:

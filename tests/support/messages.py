@@ -93,6 +93,7 @@ WORKERS = (
     "templates/refusal.html",
     "templates/skeleton.html",
     "annotation/accounts/account_views.py",
+    "annotation/accounts/projects/consent_words.py",
     "annotation/accounts/projects/views.py",
     "annotation/accounts/security/middleware.py",
     "annotation/accounts/security/stepup.py",
@@ -106,6 +107,7 @@ WORKERS = (
     "annotation/conversations/actions.py",
     "annotation/conversations/forms.py",
     "annotation/conversations/worker_views.py",
+    "annotation/formats/exports/person.py",
     "annotation/installation/middleware.py",
     "annotation/models/access.py",
     "annotation/models/assignments.py",
@@ -129,6 +131,7 @@ WORKERS = (
     "crowdqc/limits.py",
     "crowdqc/numbers.py",
     "crowdqc/web/",
+    "evaluation/people/person_data.py",
     "evaluation/people/selectors/scores.py",
     "evaluation/people/views/data.py",
     "evaluation/writing/replay/",
@@ -199,7 +202,14 @@ PARTS: dict[str, tuple[str, ...]] = {
     "evaluation/people/selectors/card.py": ("CANNOT_COMPETENCE", "CANNOT_PARTS", "CANNOT_AGREE"),
     **{
         f"annotation/task_types/{name}/type.py": ("in_words", "check")
-        for name in ("checklist", "labels", "pairwise", "rating", "think_aloud", "writing")
+        for name in ("checklist", "labels", "think_aloud", "writing")
+    },
+    **{
+        f"annotation/task_types/{name}/type.py": (
+            *("in_words", "check"),
+            *("TEMPLATE", "DEFAULT", "COMPLETENESS"),
+        )
+        for name in ("pairwise", "rating")
     },
     "annotation/task_types/labels/fields.py": ("label_of",),
     "annotation/task_types/texts.py": ("check_words", "drafted_text"),

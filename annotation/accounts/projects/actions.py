@@ -15,7 +15,13 @@ from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 
 from annotation.accounts import pseudonyms, quotas
-from annotation.accounts.projects.consent_words import CONSENT_TEXT, depends_on_type
+from annotation.accounts.projects.consent_words import (
+    CONSENT_TEXT,
+    PARAGRAPHS,
+    WHO_RUNS,
+    depends_on_type,
+    unwrap,
+)
 from annotation.accounts.roles import actions as roles
 from annotation.accounts.roles.selectors import accept_problem
 from annotation.accounts.security.log import Kind, log_event
@@ -468,15 +474,15 @@ def name_institution(
                 gettext("The consent names who runs the study."),
                 fields={name: gettext("Fill this in.")},
             )
-    opening, _mark, rest = CONSENT_TEXT.partition("\n\n")
+    opening, *rest = PARAGRAPHS
     if said["purpose"]:
         opening = f"**What you are asked to agree to.** {said['purpose']}"
-    who = f"**Who runs this study:** {said['institution']}. Contact: {said['contact']}"
+    who = WHO_RUNS % said
     last = current_consent_text(project)
     return change_consent_text(
         by=by,
         project=project,
-        text=f"{who}\n\n{opening}\n\n{rest}",
+        text="\n\n".join([who, opening, *rest]),
         retention_days=last.retention_days,
         transcription=last.transcription,
         devices=last.devices,
@@ -490,7 +496,7 @@ def current_consent_text(project: Project) -> ConsentText:
 
 def is_usual_consent(text: ConsentText) -> bool:
     """Whether it begins as the text that every project begins with, which names no institution."""
-    return text.text.strip().startswith(CONSENT_TEXT.partition("\n\n")[0])
+    return unwrap(text.text).startswith(PARAGRAPHS[0])
 
 
 IN_FORCE = (

@@ -7,12 +7,15 @@ hand the file to a worker get one project, without the account behind the pseudo
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
 from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Count, Model, OuterRef, Q, Subquery
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.accounts.projects.consent_words import fill_consent
 from annotation.files.reading.recordings import EXTENSIONS
@@ -72,8 +75,13 @@ def files(
         *extra,
         *((name, words, of(user)) for name, words, of in OWN if user is not None),
     ]
-    yield "README.txt", [readme(members, told, whole=user is not None)]
-    for name, _, rows in told:
+    # At once, in the reader's language: what follows is made while it is sent.
+    first = readme(members, told, whole=user is not None)
+    return itertools.chain([("README.txt", [first])], _tables(members, told))
+
+
+def _tables(members: Members, told: Sequence[tuple[str, str, Rows]]) -> Iterator[File]:
+    for name, _words, rows in told:
         yield f"{name}.jsonl", lines((), map(_plain, rows(members)), "jsonl")
     for kept in Recording.objects.filter(entry__assignment__worker__in=members).order_by("pk"):
         yield f"recordings/{kept.pk}.{EXTENSIONS[kept.type]}", [read_recording_bytes(kept)]
@@ -93,13 +101,15 @@ def _plain(row: Row) -> Row:
 
 def readme(members: Members, told: Sequence[tuple[str, str, Rows]], *, whole: bool) -> str:
     """Describe each file of the ZIP in a sentence."""
-    whose = "you" if whole else ", ".join(one.pseudonym for one in members)
-    said = [f"What is kept of {whose}. Every file holds one JSON object a line.", ""]
-    said += [f"{name}.jsonl: {words}" for name, words, _ in told]
+    names = ", ".join(one.pseudonym for one in members)
+    head = _("Your data.") if whole else _("Data of %(names)s.") % {"names": names}
+    said = [head, _("Every file holds one JSON object per line."), ""]
+    said += [f"{name}.jsonl: {_(words)}" for name, words, _rows in told]
     hidden = [one.project.name for one in members if not one.project.show_scores]
     if hidden:
-        said += ["", f"Scores are not shown to workers in: {', '.join(hidden)}. Ask its people."]
-    said += ["", "What others wrote, but for messages to you, is not in these files.", ""]
+        words = _("Scores are not shown to workers in: %(projects)s. Ask the project’s people.")
+        said += ["", words % {"projects": ", ".join(hidden)}]
+    said += ["", _("What others wrote, except messages to you, is not in these files."), ""]
     return "\n".join(said)
 
 
@@ -121,7 +131,7 @@ def _query(model: type[Model], whose: str, columns: str) -> Rows:
     that is another name.
     """
     paths = {
-        name: path or name for name, _, path in (one.partition("=") for one in columns.split())
+        name: path or name for name, _mark, path in (one.partition("=") for one in columns.split())
     }
 
     def rows(people: Sequence[Any]) -> Iterator[Row]:
@@ -316,16 +326,22 @@ def _consents(members: Members) -> Iterator[Row]:
 
 
 TABLES: tuple[tuple[str, str, Rows], ...] = (
-    ("memberships", "The projects, and the name under which each sees you.", _memberships),
+    (
+        "memberships",
+        gettext_noop("The projects, and the name under which each sees you."),
+        _memberships,
+    ),
     (
         "consents",
-        "What you agreed to, in full, and when you took it back.",
+        gettext_noop("What you agreed to, in full, and when you took it back."),
         _consents,
     ),
     (
         "origins",
-        "Devices and networks that you took work from. Only hashes are kept, compared with those "
-        "of other workers.",
+        gettext_noop(
+            "Devices and networks that you took work from. Only hashes are kept, compared "
+            "with those of other workers."
+        ),
         _query(
             WorkerOrigin,
             "worker",
@@ -334,13 +350,19 @@ TABLES: tuple[tuple[str, str, Rows], ...] = (
     ),
     (
         "assignments",
-        "Work you claimed, with its times, its pay, and how many answers of it do not count.",
+        gettext_noop(
+            "Work you claimed, with its times, its pay, and how many answers of it do not count."
+        ),
         _assignments,
     ),
-    ("answers", "What you submitted: texts, choices and the stretches you marked.", _answers),
+    (
+        "answers",
+        gettext_noop("What you submitted: texts, choices and the stretches you marked."),
+        _answers,
+    ),
     (
         "recordings",
-        "What you said, as the file recordings/<recording> beside this one.",
+        gettext_noop("What you said, as the file recordings/<recording> beside this one."),
         _query(
             Recording,
             "entry__assignment__worker",
@@ -349,22 +371,24 @@ TABLES: tuple[tuple[str, str, Rows], ...] = (
     ),
     (
         "transcripts",
-        "What a model wrote down of your recordings; as you corrected it once you confirmed it.",
+        gettext_noop(
+            "What a model wrote down of your recordings; as you corrected it once you confirmed it."
+        ),
         _query(
             Transcript,
             "recording__entry__assignment__worker",
             "recording=recording_id text model made=made_at confirmed=confirmed_at",
         ),
     ),
-    ("drafts", "What was saved while you wrote and is still kept.", _drafts),
+    ("drafts", gettext_noop("What was saved while you wrote and is still kept."), _drafts),
     (
         "events",
-        "The log of your typing, choosing and leaving, as it was recorded.",
+        gettext_noop("The log of your typing, choosing and leaving, as it was recorded."),
         _events,
     ),
     (
         "payouts",
-        "Every amount booked for you.",
+        gettext_noop("Every amount booked for you."),
         _query(
             LedgerEntry,
             "worker",
@@ -373,7 +397,7 @@ TABLES: tuple[tuple[str, str, Rows], ...] = (
     ),
     (
         "rejections",
-        "Work that was rejected, why, your reply and the answer to it.",
+        gettext_noop("Work that was rejected, why, your reply and the answer to it."),
         _query(
             Rejection,
             "assignment__worker",
@@ -383,7 +407,7 @@ TABLES: tuple[tuple[str, str, Rows], ...] = (
     ),
     (
         "qualifications",
-        "What was said of your qualification rounds.",
+        gettext_noop("What was said of your qualification rounds."),
         _query(
             Qualification,
             "assignment__worker",
@@ -392,17 +416,17 @@ TABLES: tuple[tuple[str, str, Rows], ...] = (
     ),
     (
         "standing",
-        "Panels you are on, and results that you are left out of, with the reason.",
+        gettext_noop("Panels you are on, and results that you are left out of, with the reason."),
         _standing,
     ),
     (
         "texts_judged",
-        "Texts of yours that others judge.",
+        gettext_noop("Texts of yours that others judge."),
         _query(Candidate, "author", "question=query text since=created_at"),
     ),
     (
         "entries",
-        "How you came in from elsewhere, and what that platform calls you.",
+        gettext_noop("How you came in from elsewhere, and what that platform calls you."),
         _query(
             Visit,
             "worker",
@@ -410,8 +434,12 @@ TABLES: tuple[tuple[str, str, Rows], ...] = (
             "entered=entered_at outcome state=status",
         ),
     ),
-    ("messages", "What you and the people of a project wrote to one another.", _messages),
-    ("log", "What the projects’ audit logs say that you did.", _audit_rows),
+    (
+        "messages",
+        gettext_noop("What you and the people of a project wrote to one another."),
+        _messages,
+    ),
+    ("log", gettext_noop("What the projects’ audit logs say that you did."), _audit_rows),
 )
 
 
@@ -477,32 +505,40 @@ def _own_log(user: User) -> Rows:
 
 
 OWN: tuple[tuple[str, str, Callable[[User], Rows]], ...] = (
-    ("account", "Your account.", _profile),
-    ("payment_details", "How you are paid where no platform pays you.", _payment_details),
+    ("account", gettext_noop("Your account."), _profile),
+    (
+        "payment_details",
+        gettext_noop("How you are paid where no platform pays you."),
+        _payment_details,
+    ),
     (
         "notices",
-        "What you were told.",
+        gettext_noop("What you were told."),
         _own(Notice, "at=created_at text read=read_at mailed=mailed_at"),
     ),
     (
         "messages_sent",
-        "What you wrote to workers as a requester or manager.",
+        gettext_noop("What you wrote to workers as a requester or manager."),
         _own(Message, "at project=conversation__task__project__name text", "by"),
     ),
     (
         "saved_views",
-        "Views of lists that you saved.",
+        gettext_noop("Views of lists that you saved."),
         _own(SavedView, "project=project__name list name shows=query saved=created_at"),
     ),
     (
         "tokens",
-        "Keys of your programs; only a digest of each is kept.",
+        gettext_noop("Keys of your programs; only a digest of each is kept."),
         _own(
             ApiToken,
             "name may=scopes made=created_at expires=expires_at last_used=last_used_at "
             "ended=revoked_at",
         ),
     ),
-    ("security", "Sign-ins, second factors, tokens and roles of your account.", _security),
-    ("account_log", "What your account did outside any project.", _own_log),
+    (
+        "security",
+        gettext_noop("Sign-ins, second factors, tokens and roles of your account."),
+        _security,
+    ),
+    ("account_log", gettext_noop("What your account did outside any project."), _own_log),
 )

@@ -7,7 +7,7 @@ is stored first, whose they are or where they come from.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -172,6 +172,22 @@ def lines(settings: Mapping[str, Any], draft: Mapping[str, Any]) -> list[Line]:
     return [_dimension(row, number, draft) for number, row in enumerate(settings["dimensions"], 1)]
 
 
+def _texts_in(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for row in rows:
+        yield from (row[name] for name in ("label", "question", "description") if row.get(name))
+        yield from _texts_in(row.get("points", ()))
+
+
+# Of the dimensions and scales that the builder offers: workers read these in their language.
+BUILT_IN = frozenset(
+    _texts_in((*pairwise.TEMPLATE, *pairwise.DEFAULT, *rating.TEMPLATE, *rating.COMPLETENESS))
+)
+
+
+def _local(text: str) -> str:
+    return _(text) if text in BUILT_IN else text
+
+
 def _dimension(row: Mapping[str, Any], number: int, draft: Mapping[str, Any]) -> Line:
     field = pairwise.PREFIX + row["name"]
     offered = [(LEFT, _("Left"), "ArrowLeft"), (NEUTRAL, _("Neutral"), "ArrowDown")]
@@ -179,9 +195,9 @@ def _dimension(row: Mapping[str, Any], number: int, draft: Mapping[str, Any]) ->
     return Line(
         number=number,
         field=field,
-        label=row["label"],
-        question=row["question"],
-        description=row["description"],
+        label=_local(row["label"]),
+        question=_local(row["question"]),
+        description=_local(row["description"]),
         options=tuple(
             Option(value, label, key, draft.get(field) == value)
             for value, label, key in offered
@@ -198,13 +214,13 @@ def _scale(row: Mapping[str, Any], number: int, draft: Mapping[str, Any]) -> Lin
     return Line(
         number=number,
         field=field,
-        label=row["label"],
-        question=row["question"],
-        description=row.get("description", ""),
+        label=_local(row["label"]),
+        question=_local(row["question"]),
+        description=_local(row.get("description", "")),
         options=tuple(
             Option(
                 str(point["value"]),
-                point["label"],
+                _local(point["label"]),
                 key if len(key) == 1 else "",
                 draft.get(field) == str(point["value"]),
             )

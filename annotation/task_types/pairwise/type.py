@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, pgettext
+from django.utils.translation import gettext_lazy, gettext_noop, pgettext
 
 from annotation.models import PayoutRule, Task, TaskVersion
 from annotation.task_types import pace
@@ -67,59 +67,59 @@ STRATA = ("mixed", "none", "one_each")
 TEMPLATE: tuple[dict[str, Any], ...] = (
     {
         "name": "correctness_topical",
-        "label": "Topical correctness",
-        "question": "Which one answers the question better?",
-        "description": "It keeps to what was asked, and what it says holds.",
+        "label": gettext_noop("Topical correctness"),
+        "question": gettext_noop("Which one answers the question better?"),
+        "description": gettext_noop("It keeps to what was asked, and what it says holds."),
         "neutral": True,
     },
     {
         "name": "coherence_logical",
-        "label": "Logical coherence",
-        "question": "Which one is easier to follow?",
-        "description": "One statement leads to the next.",
+        "label": gettext_noop("Logical coherence"),
+        "question": gettext_noop("Which one is easier to follow?"),
+        "description": gettext_noop("One statement leads to the next."),
         "neutral": True,
     },
     {
         "name": "coherence_stylistic",
-        "label": "Stylistic coherence",
-        "question": "Which one keeps one style of writing?",
-        "description": "Tone, form and wording stay the same throughout.",
+        "label": gettext_noop("Stylistic coherence"),
+        "question": gettext_noop("Which one keeps one style of writing?"),
+        "description": gettext_noop("Tone, form and wording stay the same throughout."),
         "neutral": True,
     },
     {
         "name": "coverage_broad",
-        "label": "Broad coverage",
-        "question": "Which one looks at more sides of the topic?",
-        "description": "Count the aspects, not the words.",
+        "label": gettext_noop("Broad coverage"),
+        "question": gettext_noop("Which one looks at more sides of the topic?"),
+        "description": gettext_noop("Count the aspects, not the words."),
         "neutral": True,
     },
     {
         "name": "coverage_deep",
-        "label": "Deep coverage",
-        "question": "Which one explains more in detail?",
-        "description": "It gives reasons, numbers, examples.",
+        "label": gettext_noop("Deep coverage"),
+        "question": gettext_noop("Which one explains more in detail?"),
+        "description": gettext_noop("It gives reasons, numbers, examples."),
         "neutral": True,
     },
     {
         "name": "consistency_internal",
-        "label": "Internal consistency",
-        "question": "Which one makes clearer how different views fit together?",
-        "description": "It contradicts itself nowhere, or says where views differ.",
+        "label": gettext_noop("Internal consistency"),
+        "question": gettext_noop("Which one makes clearer how different views fit together?"),
+        "description": gettext_noop("It contradicts itself nowhere, or says where views differ."),
         "neutral": True,
     },
     {
         "name": "quality_overall",
-        "label": "Overall quality",
-        "question": "Which one is better, all in all?",
-        "description": "Choose the one you would rather have been given.",
+        "label": gettext_noop("Overall quality"),
+        "question": gettext_noop("Which one is better, all in all?"),
+        "description": gettext_noop("Choose the one you would rather have been given."),
         "neutral": False,
     },
 )
 DEFAULT = (
     {
         "name": "quality_overall",
-        "label": "Overall",
-        "question": "Which one is better, all in all?",
+        "label": gettext_noop("Overall"),
+        "question": gettext_noop("Which one is better, all in all?"),
         "description": "",
         "neutral": True,
     },

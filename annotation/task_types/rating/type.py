@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from annotation.models import PayoutRule, Task, TaskVersion
 from annotation.task_types import pace
@@ -36,14 +36,14 @@ LAYOUTS = (TEXT, DOCUMENT)
 TEMPLATE: tuple[dict[str, Any], ...] = (
     {
         "name": "quality_overall",
-        "label": "Overall quality",
-        "question": "How good is this text?",
+        "label": gettext_noop("Overall quality"),
+        "question": gettext_noop("How good is this text?"),
         "points": [
-            {"value": 1, "label": "poor"},
-            {"value": 2, "label": "weak"},
-            {"value": 3, "label": "fair"},
-            {"value": 4, "label": "good"},
-            {"value": 5, "label": "very good"},
+            {"value": 1, "label": gettext_noop("poor")},
+            {"value": 2, "label": gettext_noop("weak")},
+            {"value": 3, "label": gettext_noop("fair")},
+            {"value": 4, "label": gettext_noop("good")},
+            {"value": 5, "label": gettext_noop("very good")},
         ],
     },
 )
@@ -52,24 +52,33 @@ TEMPLATE: tuple[dict[str, Any], ...] = (
 COMPLETENESS: tuple[dict[str, Any], ...] = (
     {
         "name": "completeness",
-        "label": "Completeness",
-        "question": "How much of what the document says to the question is in the answer?",
-        "description": "Look for what the document tells about the question, then for what of it "
-        "the answer leaves out.",
+        "label": gettext_noop("Completeness"),
+        "question": gettext_noop(
+            "How much of what the document says to the question is in the answer?"
+        ),
+        "description": gettext_noop(
+            "Look for what the document tells about the question, then for what of it "
+            "the answer leaves out."
+        ),
         "points": [
-            {"value": 0, "label": "misses all of it"},
-            {"value": 30, "label": "misses a lot"},
-            {"value": 70, "label": "misses a little"},
-            {"value": 100, "label": "complete"},
+            {"value": 0, "label": gettext_noop("misses all of it")},
+            {"value": 30, "label": gettext_noop("misses a lot")},
+            {"value": 70, "label": gettext_noop("misses a little")},
+            {"value": 100, "label": gettext_noop("complete")},
         ],
     },
     {
         "name": "correctness",
-        "label": "Correctness",
-        "question": "Does everything in the answer agree with the document?",
-        "description": "One statement that the document contradicts, or does not make, is enough "
-        "for incorrect.",
-        "points": [{"value": 0, "label": "incorrect"}, {"value": 1, "label": "correct"}],
+        "label": gettext_noop("Correctness"),
+        "question": gettext_noop("Does everything in the answer agree with the document?"),
+        "description": gettext_noop(
+            "One statement that the document contradicts, or does not make, is enough "
+            "for incorrect."
+        ),
+        "points": [
+            {"value": 0, "label": gettext_noop("incorrect")},
+            {"value": 1, "label": gettext_noop("correct")},
+        ],
     },
 )
 

@@ -158,7 +158,7 @@ def consent(request: HttpRequest, project_id: int) -> HttpResponse:
     context: dict[str, Any] = {
         "worker": worker,
         "text": text,
-        "words": fill_consent(text.text, types),
+        "words": fill_consent(text.text, types, local=True),
         "usual_text": people.is_usual_consent(text),
         "transcribed": text.transcription and (not types or not SPEAKING.isdisjoint(types)),
         "given": given if given and all(map(given.covers, types)) else None,
