@@ -15,7 +15,6 @@ from annotation.api.frame.base import Body, Listing, Newest, read
 from annotation.api.frame.endpoint import Endpoint
 from annotation.models import Correction, LedgerEntry, Payment, Project, Rejection, Statement
 from annotation.payouts.actions import payments, statements
-from annotation.payouts.actions.ledger import book_correction
 from annotation.payouts.actions.proposals import decide_reply
 from annotation.payouts.actions.rules import require_decider
 from annotation.payouts.corrections.api import CorrectionOut
@@ -151,7 +150,8 @@ class Ledger(Listing):
         body: dict[str, Any] = read(CorrectIn, request)
         task = find_task(access, body.pop("task"))
         sent = f"{access.user.pk}:{request.headers['Idempotency-Key']}"
-        row = book_correction(by=access.user, task=task, key=uuid5(NAMESPACE_URL, sent), **body)
+        key = uuid5(NAMESPACE_URL, sent)
+        row = payments.correct_accounts(by=access.user, task=task, key=key, **body)
         if isinstance(row, Correction):
             return Response(CorrectionOut(row).data, status=202)
         return Response(LedgerOut(row).data, status=201)

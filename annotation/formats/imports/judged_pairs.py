@@ -196,7 +196,11 @@ class Pairs:
             return min(ids[0]), min(ids[1])
         pair = self.by_key.get(reader.known_name(row, "item_id", self.by_key))
         asked = [frozenset(pair.texts)] if pair else self.by_texts.keys()
-        both = [two for two in itertools.product(*map(sorted, ids)) if frozenset(two) in asked]
+        both = [
+            (first, second)
+            for first, second in itertools.product(sorted(ids[0]), sorted(ids[1]))
+            if frozenset((first, second)) in asked
+        ]
         if len(both) > 1:
             wrong = gettext_noop("Several pairs of the task have these texts.")
             reader.refuse(row, [*named], wrong, _("Write the pair’s id in item_id."))

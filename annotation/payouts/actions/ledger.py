@@ -223,10 +223,7 @@ def _write_once(by: User, task: Task, wanted: dict[str, Any], key: str) -> Ledge
         currency=entry.currency,
     )
     if worker is not None:
-        from annotation.payouts.actions.payments import settle_deducted  # it imports this module
-
         _tell_worker(entry, worker)
-        settle_deducted(project=task.project, workers=[worker.pk])
     return entry
 
 

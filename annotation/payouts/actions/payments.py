@@ -10,6 +10,7 @@ import datetime as dt
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
+from typing import Any
 
 from django.db import transaction
 from django.urls import reverse
@@ -19,6 +20,7 @@ from django.utils.translation import gettext_lazy
 
 from annotation.models import (
     Assignment,
+    Correction,
     LedgerEntry,
     Membership,
     Payment,
@@ -27,6 +29,7 @@ from annotation.models import (
     Project,
     Recruitment,
     Rejection,
+    Task,
     User,
     Visit,
 )
@@ -384,6 +387,24 @@ def mark_sent(
             )
         done += confirm(payment=payment, by=by, memo=memo, amount=amount)
     return done
+
+
+@transaction.atomic
+def correct_accounts(*, by: User, task: Task, **fields: Any) -> LedgerEntry | Correction:
+    """Book or propose a correction, and settle payments that it leaves empty.
+
+    ``fields`` and what is raised are those of ``ledger.book_correction``.
+    """
+    row = books.book_correction(by=by, task=task, **fields)
+    if isinstance(row, LedgerEntry):
+        settle_corrected(task.project, fields["debit"], fields["credit"])
+    return row
+
+
+def settle_corrected(project: Project, *accounts: str) -> None:
+    """Settle payments of which a correction of these accounts leaves nothing."""
+    workers = [int(one.partition(":")[2]) for one in accounts if one.startswith("worker:")]
+    settle_deducted(project=project, workers=workers)
 
 
 def settle_deducted(*, project: Project, workers: Collection[int]) -> int:

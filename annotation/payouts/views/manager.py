@@ -23,7 +23,8 @@ from annotation.accounts.roles.selectors import list_managers
 from annotation.models import Answer, Correction, LedgerEntry, Rejection, Task
 from annotation.payouts import export as exports
 from annotation.payouts.actions import proposals as payouts
-from annotation.payouts.actions.ledger import book_correction, check_correction, tasks_of_accounts
+from annotation.payouts.actions.ledger import check_correction, tasks_of_accounts
+from annotation.payouts.actions.payments import correct_accounts
 from annotation.payouts.actions.rules import require_decider, why_not_decide_in
 from annotation.payouts.corrections.actions.propose import ABOVE_LIMIT
 from annotation.payouts.corrections.selectors import correction_effects, waiting_corrections
@@ -104,7 +105,7 @@ def ledger_correct(request: HttpRequest, project_id: int) -> HttpResponse:
                 "sent": sent,
             }
             return render(request, "annotation/payouts/correction_check.html", context)
-        row = book_correction(
+        row = correct_accounts(
             by=access.user, task=task, **accounts, amount=amount, memo=memo, key=key
         )
     except Invalid as error:

@@ -71,7 +71,7 @@ def correct(world: World, worker: int, amount: str) -> None:
     """Owe a worker more, or less."""
     accounts = books.work(world.task.pk), books.payable_account(worker)
     debit, credit = accounts if Decimal(amount) > 0 else accounts[::-1]
-    books.book_correction(
+    payments.correct_accounts(
         by=world.manager, task=world.task, debit=debit, credit=credit,
         amount=abs(Decimal(amount)), memo="Counted an answer twice", key=uuid.uuid4(),
     )  # fmt: skip

@@ -13,6 +13,7 @@ from annotation.models import Correction, User
 from annotation.notifications.actions.notices import notify
 from annotation.payouts.actions import ledger as books
 from annotation.payouts.actions import statements
+from annotation.payouts.actions.payments import settle_corrected
 from annotation.payouts.actions.rules import (
     GONE,
     may_propose,
@@ -81,6 +82,7 @@ def approve_correction(*, by: User, correction: Correction) -> Correction:
             memo=correction.memo,
             key=correction.key,
         )
+        settle_corrected(correction.project, correction.debit, correction.credit)
     correction.single_approval = needs_note(correction.project, correction.proposed_by, by)
     _decided(correction, State.APPROVED, by, "")
     return correction
