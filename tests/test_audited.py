@@ -38,7 +38,6 @@ EXCEPTIONS = {
     "formats.uploads.actions.add_part": "a part of an upload, whose beginning is recorded",
     "payouts.actions.ledger.book_payment": "the books are append-only themselves",
     "payouts.actions.ledger.book_correction_payment": "the books are append-only themselves",
-    "payouts.actions.settle.settle_proposal": "a part of approving, which records",
     "records.actions.replies.store_reply": "a copy of a reply, whose request records what it did",
     "evaluation.published.formats.crowdrag.queue_checks": (
         "a part of importing a study, which records"

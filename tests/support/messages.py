@@ -204,13 +204,8 @@ PARTS: dict[str, tuple[str, ...]] = {
         f"annotation/task_types/{name}/type.py": ("in_words", "check")
         for name in ("checklist", "labels", "think_aloud", "writing")
     },
-    **{
-        f"annotation/task_types/{name}/type.py": (
-            *("in_words", "check"),
-            *("TEMPLATE", "DEFAULT", "COMPLETENESS"),
-        )
-        for name in ("pairwise", "rating")
-    },
+    "annotation/task_types/pairwise/type.py": ("in_words", "check", "TEMPLATE", "DEFAULT"),
+    "annotation/task_types/rating/type.py": ("in_words", "check", "TEMPLATE", "COMPLETENESS"),
     "annotation/task_types/labels/fields.py": ("label_of",),
     "annotation/task_types/texts.py": ("check_words", "drafted_text"),
     "evaluation/charts/boards.py": ("Estimate", "forest_cell"),

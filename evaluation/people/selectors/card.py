@@ -117,7 +117,8 @@ class WorkerCard:
     log: LogSummary
     logged: int
     submitted: int
-    tasks: list[Task]
+    tasks: int
+    task_list: list[Task]
     rejections: list[Rejection]
     consent: Consent | None
     current_consent: int
@@ -167,7 +168,8 @@ def worker_card(worker: Membership, *, page: Any, work_page: Any) -> WorkerCard:
         log=log,
         logged=sum(log.events > 0 for log in logs.values()),
         submitted=len(assignments),
-        tasks=list(tasks.values()),
+        tasks=len(tasks),
+        task_list=list(tasks.values()),
         rejections=list(
             Rejection.objects.filter(assignment__worker=worker)
             .select_related("assignment__task__current", "line__batch", "rejected_by", "outcome_by")

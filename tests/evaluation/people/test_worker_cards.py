@@ -191,7 +191,7 @@ def test_times_and_money_stand_beside_what_is_usual_and_what_is_owed() -> None:
     client = Client()
     client.force_login(world.requester)
     page = client.get(reverse("worker_card", args=[world.project.pk, world.worker.pk]))
-    for task in shown.tasks:
+    for task in shown.task_list:
         url = reverse("task_exclude", args=[world.project.pk, task.pk, world.worker.pk])
         assert page.content.decode().count(f'href="{url}"') == 1
     own = opened(world.worker.user, "work_card", world.project.pk)
