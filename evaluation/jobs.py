@@ -9,6 +9,7 @@ from celery import shared_task
 from annotation.models import User
 from crowdqc.database.locks import try_lock
 from evaluation.bundles import public
+from evaluation.deletion import actions as deletion
 from evaluation.embeddings import vectors
 from evaluation.free_text import encoding
 from evaluation.live import actions as live
@@ -106,6 +107,12 @@ def delete_expired_rows() -> int:
     """Delete rows of logs, runs and deliveries that were kept for their time; return how many."""
     with try_lock("delete_expired_rows") as mine:
         return retention.delete_expired() if mine else 0
+
+
+@shared_task(ignore_result=True, **HOUR)
+def delete_projects() -> int:
+    """Carry out the deletions of projects that are due, or go on with them."""
+    return deletion.delete_due()
 
 
 @shared_task(ignore_result=True)

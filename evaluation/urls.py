@@ -3,6 +3,7 @@
 from django.urls import include, path
 
 from annotation.api.frame.base import Unknown
+from evaluation.deletion import urls as deletion
 from evaluation.installation import urls as installation
 from evaluation.live import urls as live
 from evaluation.llm_runs import urls as llm_runs
@@ -93,12 +94,14 @@ apis = (
         panels.api,
         people.api,
         installation.api,
+        deletion.api,
     ),
 )
 urlpatterns = [
     path("score/", include(score_table)),
     path("", include(operations)),
     path("", include(installation)),
+    path("", include(deletion)),
     path("shared/<str:secret>/", sharing.shared_results, name="shared_results"),
     path("boards/<slug:slug>/", sharing.public_board, name="public_board"),
     path("boards/<slug:slug>.<str:form>", sharing.public_board, name="public_board_file"),

@@ -74,6 +74,8 @@ GET: dict[str, str] = {
     "operations_failure": POST_ONLY, "metrics": "NNNNN",
     "installation": "LNNNN", "installation_people": "LNNNN", "installation_settings": "LNNNN",
     "installation_audit": "LNNNN", "installation_limits": "LNNNN", "installation_growth": "LNNNN",
+    "installation_deletion": "LNNNN", "installation_books": "LNNNN",
+    "installation_books_file": "LNNNN",
     "healthz": PUBLIC, "readyz": "UUUUU", "signed_in": "COOOO",
     "manual": NOT_BUILT, "manual_page": NOT_BUILT, "script_words": PUBLIC,
     "home": PUBLIC, "signup": PUBLIC, "login": PUBLIC,
@@ -313,7 +315,7 @@ POST: dict[str, str] = {
     "checklist_scores": WRITE_REQUESTER, "project_settings_factor": "LNFXF",
     "operations_backup": "LNNNN", "operations_retry_all": "LNNNN", "operations_failure": "LNNNN",
     "installation": "LNNNN", "installation_people": "LNNNN", "installation_settings": "LNNNN",
-    "installation_limits": "LNNNN",
+    "installation_limits": "LNNNN", "installation_deletion": "LNNNN",
 }  # fmt: skip
 
 
@@ -449,6 +451,14 @@ OPENED_ELSEWHERE = {
         "test_a_method_is_offered_where_it_is_enabled_and_its_run_outlives_the_plugin",
     "installation_limits": "test_owner_gives_a_project_other_limits",
     **dict.fromkeys(
+        ("installation_deletion", "installation_books", "installation_books_file"),
+        "test_owner_deletes_a_project_on_its_page_and_reads_its_books",
+    ),
+    **dict.fromkeys(
+        ("api_installation_deletion", "api_installation_books"),
+        "test_owner_deletes_a_project_by_a_program_and_a_command",
+    ),
+    **dict.fromkeys(
         (f"api_installation_{name}" for name in ("state", "projects", "people", "quotas", "audit")),
         "test_owner_reads_the_installation_by_a_token_with_its_scope",
     ),
@@ -501,6 +511,11 @@ POSTED_ELSEWHERE = {
     "installation_people": "test_owner_closes_and_reopens_an_account",
     "installation_settings": "test_owner_switches_read_only_and_back",
     "installation_limits": "test_owner_gives_a_project_other_limits",
+    "installation_deletion": "test_owner_deletes_a_project_on_its_page_and_reads_its_books",
+    **dict.fromkeys(
+        ("api_installation_deletion", "api_installation_deletion_cancel"),
+        "test_owner_deletes_a_project_by_a_program_and_a_command",
+    ),
     **dict.fromkeys(
         (
             f"api_installation_{name}"

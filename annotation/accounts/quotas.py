@@ -17,7 +17,7 @@ from django.db import transaction
 from django.db.models import F, Q, Sum
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from annotation.models import (
     ImportFile,
@@ -36,6 +36,7 @@ from annotation.models import (
 from annotation.records.actions.audit import record
 from annotation.records.installation_state import current_state, forget_state
 from crowdqc.errors import Invalid, LimitExceeded
+from crowdqc.web.terms import Words
 
 PERSON, PROJECT, INSTALLATION = "person", "project", "installation"
 MB = 10**6
@@ -48,6 +49,7 @@ class Quota:
     """At most ``most`` times ``unit`` of what ``used`` counts, for each ``of``."""
 
     of: str
+    label: Words
     most: int
     text: str
     used: Callable[[Owner], int]
@@ -78,57 +80,66 @@ def _open_invitations(project: Project) -> int:
     return rows.filter(expires_at__gt=timezone.now()).count()
 
 
-QUOTAS = {
+QUOTAS: dict[str, Quota] = {
     "projects": Quota(
         PERSON,
+        gettext_lazy("Projects per person"),
         100,
         gettext_noop("You own %(used)s of the %(most)s projects that you may have."),
-        lambda person: Project.objects.filter(owner=person).count(),
+        lambda person: Project.objects.filter(owner=person, deleted_at=None).count(),
     ),
     "tasks": Quota(
         PROJECT,
+        gettext_lazy("Tasks"),
         1_000,
         gettext_noop("This project has %(used)s of the %(most)s tasks that it may have."),
         lambda project: Task.objects.filter(project=project).count(),
     ),
     "workers": Quota(
         PROJECT,
+        gettext_lazy("Workers"),
         50_000,
         gettext_noop("This project has %(used)s of the %(most)s workers that it may have."),
         _workers,
     ),
     "invitations": Quota(
         PROJECT,
+        gettext_lazy("Open invitations"),
         5_000,
         gettext_noop("%(used)s invitations to this project are open; %(most)s may. Revoke some."),
         _open_invitations,
     ),
     "panels": Quota(
         PROJECT,
+        gettext_lazy("Panels"),
         200,
         gettext_noop("This project has %(used)s of the %(most)s panels that it may have."),
         lambda project: Panel.objects.filter(project=project).count(),
     ),
     "waiting_of_person": Quota(
         PERSON,
+        gettext_lazy("Waiting uploads per person"),
         30,
         gettext_noop("%(used)s of your uploads wait; %(most)s may. Import or delete some."),
         lambda person: _waiting(uploaded_by=person),
     ),
     "waiting_of_project": Quota(
         PROJECT,
+        gettext_lazy("Waiting uploads"),
         50,
         gettext_noop("%(used)s uploads wait in this project; %(most)s may. Import or delete some."),
         lambda project: _waiting(project=project),
     ),
     "waiting": Quota(
         INSTALLATION,
+        gettext_lazy("Waiting uploads of all"),
         1_000,
         gettext_noop("%(used)s uploads wait on this site; %(most)s may. Try again later."),
         lambda _: _waiting(),
     ),
     "megabytes_of_project": Quota(
         PROJECT,
+        gettext_lazy("Storage, MB"),
         5_000,
         gettext_noop("This project has %(used)s MB of files; it may have %(most)s MB."),
         _project_bytes,
@@ -136,12 +147,18 @@ QUOTAS = {
     ),
     "megabytes": Quota(
         INSTALLATION,
+        gettext_lazy("Storage of all, MB"),
         100_000,
         gettext_noop("This site has %(used)s MB of files; it may have %(most)s MB."),
         _all_bytes,
         MB,
     ),
 }
+
+
+def register_quota(name: str, quota: Quota) -> None:
+    """Add a quota of something that a package further up counts."""
+    QUOTAS[name] = quota
 
 
 @register()

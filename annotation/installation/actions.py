@@ -58,6 +58,14 @@ def clean_reason(text: str) -> str:
     return clean
 
 
+def lock_project(project: Project) -> Project:
+    """Lock a project for a change by an owner. Raises Conflict where only its books are left."""
+    project = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    if project.deleted_at is not None:
+        raise Conflict(_("This project is deleted."), code="deleted")
+    return project
+
+
 def lock_state() -> InstallationState:
     """Lock the row of what holds for the installation, created if there is none."""
     InstallationState.objects.get_or_create(pk=1)
@@ -148,7 +156,7 @@ def transfer_project(*, by: User | None, project: Project, to: User, why: str) -
     """
     require_owner(by, _("give a project another owner"))
     why = clean_reason(why)
-    project = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    project = lock_project(project)
     if not to.is_active:
         raise Conflict(_("This account is closed."))
     if project.owner_id == to.pk:
@@ -215,7 +223,7 @@ def close_account(*, by: User | None, user: User, why: str) -> None:
         raise Conflict(_("This is your own account."))
     if not user.is_active:
         raise Conflict(_("This account is closed."))
-    owned = user.owned_projects.values_list("name", flat=True)[:5]
+    owned = user.owned_projects.filter(deleted_at=None).values_list("name", flat=True)[:5]
     if owned:
         raise Conflict(
             _("This account owns %(projects)s. Give them another owner first.")
@@ -260,7 +268,7 @@ def archive_project(*, by: User | None, project: Project, why: str) -> int:
     """
     require_owner(by)
     why = clean_reason(why)
-    project = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    project = lock_project(project)
     if project.archived_at is not None:
         raise Conflict(_("This project is archived."))
     count = close_project(by=by, project=project, why=why)
@@ -281,7 +289,7 @@ def reopen_project(*, by: User | None, project: Project, why: str) -> Project:
     """Let the people of an archived project change it again; its tasks stay closed."""
     require_owner(by)
     why = clean_reason(why)
-    project = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    project = lock_project(project)
     if project.archived_at is None:
         raise Conflict(_("This project is not archived."))
     project.archived_at = None

@@ -114,7 +114,7 @@ def accounts_with_use() -> QuerySet[Any]:
         worker__user=OuterRef("pk"), state=AssignmentState.SUBMITTED
     ).order_by()
     return User.objects.exclude(username__startswith=VISITOR).annotate(
-        owned=_number(Project.objects.filter(owner=OuterRef("pk")), "owner"),
+        owned=_number(Project.objects.filter(owner=OuterRef("pk"), deleted_at=None), "owner"),
         belongs=_number(memberships, "user", Count("project", distinct=True)),
         submitted=_number(work, "worker__user"),
         has_factor=Exists(Authenticator.objects.filter(**own)),

@@ -94,6 +94,8 @@ class Project(models.Model):
     answer_days_kept = models.PositiveIntegerField(null=True, blank=True)
     # Since when nobody but owners of the installation changes it.
     archived_at = models.DateTimeField(null=True, blank=True)
+    # Since when nothing but its books is there or comes back (evaluation.deletion).
+    deleted_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -33,6 +33,7 @@ PAUSED_WHEN_READ_ONLY = frozenset(
         "annotation.jobs.tell_states",
         "evaluation.jobs.adapt_all",
         "evaluation.jobs.check_live",
+        "evaluation.jobs.delete_projects",
         "evaluation.jobs.start_due_runs",
     }
 )
@@ -56,6 +57,7 @@ PERIODIC: dict[str, dict[str, Any]] = {
     "erase-due-texts": {"task": "evaluation.jobs.erase_due_texts", "schedule": 3600.0},
     # Hourly until a day's work is done; then it waits for the next day.
     "delete-expired-rows": {"task": "evaluation.jobs.delete_expired_rows", "schedule": 3600.0},
+    "delete-projects": {"task": "evaluation.jobs.delete_projects", "schedule": 60.0},
     "erase-waiting-workers": {"task": "evaluation.jobs.erase_waiting", "schedule": 60.0},
     "forget-what-has-done-its-work": {"task": "annotation.jobs.sweep", "schedule": 3600.0},
     "clean-up-files": {"task": "annotation.jobs.clean_up_files", "schedule": 3600.0},

@@ -144,6 +144,9 @@ class ProjectUseOut(serializers.Serializer[Any]):
     paid = serializers.CharField(help_text="What left to workers")
     last_activity = serializers.DateTimeField(source="active", allow_null=True)
     archived_at = serializers.DateTimeField(allow_null=True)
+    deleted_at = serializers.DateTimeField(
+        allow_null=True, help_text="Since when only its books are left"
+    )
 
 
 class AccountUseOut(serializers.Serializer[Any]):

@@ -41,7 +41,7 @@ PROJECT_COLUMNS = (
     Column("models", gettext_lazy("Models"), sort=("spent",), number=True, down=True),
     Column("paid", gettext_lazy("Paid out"), sort=("paid",), number=True, down=True),
     Column("last", gettext_lazy("Last activity"), sort=("active",), down=True),
-    Column("limits", gettext_lazy("Limits"), fixed=True),
+    Column("limits", gettext_lazy("Manage"), fixed=True),
 )
 ACCOUNT_COLUMNS = (
     Column("account", gettext_lazy("Account"), sort=("username",), fixed=True),
@@ -73,7 +73,8 @@ def project_rows() -> Any:
     """Return all projects with their use and what their models cost."""
     endpoints = Endpoint.objects.filter(project=OuterRef("pk")).order_by().values("project")
     spent = Subquery(endpoints.annotate(total=Sum("spent")).values("total"))
-    return projects_with_use().annotate(spent=Coalesce(spent, ZERO))
+    rows = projects_with_use().select_related("owner", "deletion")
+    return rows.annotate(spent=Coalesce(spent, ZERO))
 
 
 def project_listing(by: User) -> Listing:
@@ -100,7 +101,10 @@ def project_listing(by: User) -> Listing:
                         _("Idle"),
                         Q(archived_at=None) & (Q(active=None) | Q(active__lt=idle_since())),
                     ),
-                    Choice("archived", _("Archived"), Q(archived_at__isnull=False)),
+                    Choice(
+                        "archived", _("Archived"), Q(archived_at__isnull=False, deleted_at=None)
+                    ),
+                    Choice("deleted", _("Deleted"), Q(deleted_at__isnull=False)),
                 ),
                 tabs=True,
             ),

@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 from django.db.models import Sum
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from annotation.accounts import quotas
 from annotation.accounts.quotas import INSTALLATION, PROJECT
@@ -20,18 +19,6 @@ from evaluation.installation.listing import idle_since, project_rows
 from evaluation.models import LLMCall
 
 LimitRow = tuple[str, Any, int, int | None]  # name, label, what usually holds, what is set
-LABELS = {
-    "projects": gettext_lazy("Projects per person"),
-    "tasks": gettext_lazy("Tasks"),
-    "workers": gettext_lazy("Workers"),
-    "invitations": gettext_lazy("Open invitations"),
-    "panels": gettext_lazy("Panels"),
-    "waiting_of_person": gettext_lazy("Waiting uploads per person"),
-    "waiting_of_project": gettext_lazy("Waiting uploads"),
-    "waiting": gettext_lazy("Waiting uploads of all"),
-    "megabytes_of_project": gettext_lazy("Storage, MB"),
-    "megabytes": gettext_lazy("Storage of all, MB"),
-}
 
 
 def limit_rows(project: Project | None) -> list[LimitRow]:
@@ -39,12 +26,12 @@ def limit_rows(project: Project | None) -> list[LimitRow]:
     if project is None:
         set_now = current_state().quotas
         return [
-            (name, LABELS[name], int(quotas.usual_limit(name)), set_now.get(name))
+            (name, quotas.QUOTAS[name].label, int(quotas.usual_limit(name)), set_now.get(name))
             for name in quotas.QUOTAS
         ]
     own = quotas.own_limits(project)
     return [
-        (name, LABELS[name], quotas.usual_limit(name), own.get(name))
+        (name, quotas.QUOTAS[name].label, quotas.usual_limit(name), own.get(name))
         for name, quota in quotas.QUOTAS.items()
         if quota.of == PROJECT
     ]
@@ -52,12 +39,15 @@ def limit_rows(project: Project | None) -> list[LimitRow]:
 
 def used_rows(project: Project) -> list[tuple[str, int, int]]:
     """Return label, use and limit of each quota of a project."""
-    return [(str(LABELS[name]), used, most) for name, used, most in quotas.quota_table(project)]
+    return [
+        (str(quotas.QUOTAS[name].label), used, most)
+        for name, used, most in quotas.quota_table(project)
+    ]
 
 
 def projects_page() -> dict[str, Any]:
     """Return figures, and what waits for a decision of the owner's."""
-    found = list(project_rows().values_list("archived_at", "active"))
+    found = list(project_rows().filter(deleted_at=None).values_list("archived_at", "active"))
     archived = sum(at is not None for at, _active in found)
     in_use = sum(
         at is None and active is not None and active >= idle_since() for at, active in found

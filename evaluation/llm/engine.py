@@ -29,6 +29,7 @@ from evaluation.llm.ask import BudgetSpent, CapReached, EndpointFails
 from evaluation.llm.client import Sender
 from evaluation.llm.completion import Completion, Link, Outcome
 from evaluation.llm.ledger import LEASE, Cap, LeaseRequest, Settled, Turn
+from evaluation.llm.quotas import MODEL_SPEND
 from evaluation.llm.threads import Threads
 from evaluation.llm.wording import ParsedAnswer, Size, cost_of, highest_cost, unpriced
 from evaluation.models import CallState, LanguageModel, LLMCall
@@ -322,9 +323,17 @@ class Engine:
         if found.reserved > 0 and now - self.short_since < patience:
             self.hold = now + (TICK if self.flying else POLL)
             return
+        currency = self.endpoint.project.currency
+        if found.quota is not None:
+            raise BudgetSpent(
+                f"Models of this project may cost {found.quota} {currency} in a month (quota "
+                f"{MODEL_SPEND}): {found.spent:.4f} are spent, and the next call may cost "
+                f"{one.most:.4f}. What was answered is kept. Whoever runs this site can raise the "
+                "limit; then start again to go on."
+            )
         raise BudgetSpent(
             f"The budget of {self.endpoint.name} allows no further call: "
-            f"{found.spent:.4f} of {found.budget} {self.endpoint.project.currency} "
+            f"{found.spent:.4f} of {found.budget} {currency} "
             f"are spent, and the next call may cost {one.most:.4f}. "
             "What was answered is kept; raise the budget and start again to go on."
         )

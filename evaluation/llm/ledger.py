@@ -20,6 +20,7 @@ from django.utils import timezone
 
 from annotation.records.installation_state import is_switched_on
 from crowdqc.money import as_decimal
+from evaluation.llm.quotas import add_to_month, month_total, spend_limit
 from evaluation.models import CallState, Endpoint, LLMCall
 
 LEASE = dt.timedelta(seconds=30)  # renewed by whoever works on a call, three times in it
@@ -74,6 +75,8 @@ class Turn:
     elsewhere: list[int] = field(default_factory=list)  # finished, or held by somebody else
     until: dt.datetime | None = None  # nothing more before: the limits of a minute, or a pause
     short: bool = False  # the hard budget does not allow the next one now
+    month: Decimal = Decimal()  # what models of the project may cost in a month
+    quota: Decimal | None = None  # the same, where it is why the next one is not allowed now
     capped: bool = False  # what the run may cost does not allow the next one now
     refused: str = ""  # why nothing at all may be asked any more
     taken: set[int] = field(default_factory=set)  # not settled: somebody took the call up
@@ -95,7 +98,7 @@ def settle_and_lease(
     cap: Cap | None = None,
 ) -> Turn:
     """Book what came back and lease further calls, within budget and rate limits."""
-    endpoint = Endpoint.objects.select_for_update(no_key=True).get(pk=endpoint_id)
+    endpoint, beside = _lock(endpoint_id, with_project=bool(wanted))
     found = Turn(budget=endpoint.hard_budget)
     if settled:
         found.taken = _settle(endpoint, lease, settled)
@@ -103,13 +106,15 @@ def settle_and_lease(
         endpoint.paused_until = pause
     found.refused = _refusal(endpoint, priced, cap) if wanted else ""
     if wanted and not found.refused:
-        granted = _grant(endpoint, wanted, found, cap)
+        granted = _grant(endpoint, wanted, found, cap, _room(endpoint, beside, wanted, found))
         if granted:
             _lease(model_id, lease, granted, found)
     endpoint.save(
         update_fields=[
             "spent",
             "reserved",
+            "month",
+            "month_spent",
             "paused_until",
             "window_at",
             "window_requests",
@@ -117,7 +122,30 @@ def settle_and_lease(
         ]
     )
     found.spent, found.reserved = endpoint.spent, endpoint.reserved
+    if found.quota is not None:
+        found.spent = month_total([endpoint, *beside])
+        found.reserved = sum((one.reserved for one in (endpoint, *beside)), Decimal())
     return found
+
+
+def _lock(endpoint_id: int, *, with_project: bool) -> tuple[Endpoint, list[Endpoint]]:
+    """Lock an endpoint, and with it all others of its project: a month's costs are theirs too."""
+    rows = Endpoint.objects.select_for_update(no_key=True)
+    if not with_project:
+        return rows.get(pk=endpoint_id), []
+    of_project = Endpoint.objects.filter(pk=endpoint_id).values("project")
+    found = {one.pk: one for one in rows.filter(project__in=of_project).order_by("pk")}
+    return found.pop(endpoint_id), list(found.values())
+
+
+def _room(
+    endpoint: Endpoint, beside: Sequence[Endpoint], wanted: Sequence[LeaseRequest], found: Turn
+) -> Decimal | None:
+    """Return what the project's models may still cost this month; None where calls cost nothing."""
+    if not any(one.most for one in wanted):
+        return None
+    found.month = spend_limit(endpoint.project_id)
+    return found.month - month_total([endpoint, *beside])
 
 
 def _refusal(endpoint: Endpoint, priced: bool, cap: Cap | None) -> str:
@@ -152,7 +180,11 @@ def spent_by(run_id: int, since: dt.datetime) -> Decimal:
 
 
 def _grant(
-    endpoint: Endpoint, wanted: Sequence[LeaseRequest], found: Turn, cap: Cap | None
+    endpoint: Endpoint,
+    wanted: Sequence[LeaseRequest],
+    found: Turn,
+    cap: Cap | None,
+    left: Decimal | None,
 ) -> list[LeaseRequest]:
     """Return the calls that may be sent now; note in ``found`` what became of the others."""
     now = timezone.now()
@@ -183,11 +215,15 @@ def _grant(
         ):
             found.short = True
             break
+        elif left is not None and one.most and one.most > left:
+            found.short, found.quota = True, found.month
+            break
         elif room is not None and one.most > room:
             found.capped = True
             break
         else:
             room = None if room is None else room - one.most
+            left = None if left is None else left - one.most
             endpoint.window_requests += 1
             endpoint.window_tokens += one.tokens
             endpoint.reserved += one.most
@@ -272,7 +308,9 @@ def _settle(endpoint: Endpoint, lease: uuid.UUID, settled: Sequence[Settled]) ->
         cursor.execute(SETTLING, [rows, now, lease, KEPT_TEXT, now])
         held = {row[0] for row in cursor.fetchall()}
     mine = [one for one in settled if one.id in held]
-    endpoint.spent += sum((as_decimal(one.cost) for one in mine if one.cost), Decimal())
+    cost = sum((as_decimal(one.cost) for one in mine if one.cost), Decimal())
+    endpoint.spent += cost
+    add_to_month(endpoint, cost)
     back = sum((as_decimal(one.most) for one in mine), Decimal())
     endpoint.reserved = max(Decimal(), endpoint.reserved - back)
     return {one.id for one in settled} - held
@@ -322,8 +360,9 @@ def sweep(endpoint_id: int) -> int:
                 _lose(ids, priced, "The worker ended before the answer came.")
         lost = sum((row[1] for row in rows), Decimal())
         endpoint.spent += lost
+        add_to_month(endpoint, lost)
         endpoint.reserved = max(Decimal(), endpoint.reserved - lost)
-        endpoint.save(update_fields=["spent", "reserved"])
+        endpoint.save(update_fields=["spent", "reserved", "month", "month_spent"])
     return len(rows)
 
 

@@ -13,6 +13,7 @@ from annotation.models import Task, User
 from crowdqc.errors import Conflict, Missing
 from evaluation.llm.ask import Preview
 from evaluation.llm.estimate import preview
+from evaluation.llm.quotas import require_spend
 from evaluation.models import LanguageModel, Run
 from evaluation.runs import engine as runs
 from evaluation.runs import run_types
@@ -100,6 +101,7 @@ def start(
     ready = prepare(task=task, method=method, raw=raw)
     if ready.preview.problems:
         raise Conflict(ready.preview.problems[0])
+    require_spend(ready.plan.model)
     if ready.over_soft and not agreed:
         raise Conflict(
             _("This run may pass the soft budget of the endpoint."),

@@ -2,6 +2,7 @@
 
 from evaluation.models.checklists import Checklist, ChecklistStage, ChecklistVersion, SetComparison
 from evaluation.models.decisions import LabelDecision
+from evaluation.models.deletion import ProjectDeletion
 from evaluation.models.encoding import Embedding, EncodingShard
 from evaluation.models.grading import AuditVerdict, ExplanationAudit, Grade, Grading
 from evaluation.models.live import LiveBatch, LiveEvaluation, LiveJudging
@@ -73,6 +74,7 @@ __all__ = [
     "OfficialRun",
     "OwnPrompt",
     "PanelWatch",
+    "ProjectDeletion",
     "ProjectMove",
     "RankedRow",
     "Run",

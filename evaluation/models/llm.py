@@ -33,6 +33,9 @@ class Endpoint(models.Model):
     hard_budget = models.DecimalField(max_digits=12, decimal_places=2, null=True, blank=True)
     spent = models.DecimalField(default=0, max_digits=16, decimal_places=8)
     reserved = models.DecimalField(default=0, max_digits=16, decimal_places=8)
+    # What its calls cost in the month that began on this day.
+    month = models.DateField(null=True, blank=True)
+    month_spent = models.DecimalField(default=0, db_default=0, max_digits=16, decimal_places=8)
     # Requests and tokens granted since ``window_at``, for at most a minute.
     window_at = models.DateTimeField(null=True, blank=True)
     window_requests = models.PositiveIntegerField(default=0)

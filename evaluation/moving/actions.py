@@ -151,6 +151,8 @@ def _leave(by: User | None, project: Project, why: str) -> ProjectMove:
 
 def check_movable(project: Project) -> None:
     """Raise Conflict, naming what is under way, where the project cannot be written now."""
+    if Project.objects.filter(pk=project.pk, deleted_at__isnull=False).exists():
+        raise Conflict(_("This project is deleted."), code="deleted")
     payments = Payment.objects.filter(assignment__task__project=project, state__in=IN_FLIGHT)
     _refuse(_("These payments are being sent or are unclear"), payments)
     runs = Run.objects.filter(project=project, state__in=(RunState.QUEUED, RunState.RUNNING))

@@ -67,6 +67,7 @@ LEFT_OUT: dict[str, str] = {
     "evaluation.JobFailure": INSTALLATION,
     "evaluation.DiscardedFailure": INSTALLATION,
     "evaluation.ProjectMove": "the log of moves is the installation's",
+    "evaluation.ProjectDeletion": "the log of deletions is the installation's",
 }
 
 # Fields that are written empty: sealed by a key of the installation, or a token of it.
@@ -116,10 +117,17 @@ def paths() -> dict[Model, tuple[str, ...]]:
 
     One chain where it can be done by keys that are never empty; else each that may be filled.
     """
-    found: dict[Model, tuple[str, ...]] = {Project: ("pk",)}
     waiting = [
         one for one in all_models() if label(one) not in LEFT_OUT and one not in (Project, User)
     ]
+    return extend_paths({Project: ("pk",)}, waiting)
+
+
+def extend_paths(
+    known: dict[Model, tuple[str, ...]], waiting: list[Model]
+) -> dict[Model, tuple[str, ...]]:
+    """Return the chains that are known, and those of the models that lead to one of them."""
+    found = dict(known)
     while waiting:
         layer = _layer(waiting, found, sure=True) or _layer(waiting, found, sure=False)
         if not layer:
@@ -179,13 +187,17 @@ def _needed(model: Model) -> set[Model]:
 def rows_of(model: Model, project: Project | int) -> QuerySet[Any]:
     """Return a project's rows of a table in the order of their keys."""
     pk = project if isinstance(project, int) else project.pk
-    rows = model._base_manager.order_by("pk")
     if model is StoredFile:
-        return rows.filter(pk__in=_stored_ids(pk))
+        return model._base_manager.order_by("pk").filter(pk__in=_stored_ids(pk))
+    return rows_by(paths()[model], model, pk)
+
+
+def rows_by(chains: tuple[str, ...], model: Model, project: int) -> QuerySet[Any]:
+    """Return the rows from which one of the chains leads to the project."""
     wanted = Q()
-    for path in paths()[model]:
-        wanted |= Q(**{path: pk})
-    return rows.filter(wanted)
+    for path in chains:
+        wanted |= Q(**{path: project})
+    return model._base_manager.order_by("pk").filter(wanted)
 
 
 def _stored_ids(project: int) -> list[int]:

@@ -16,6 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotation.accounts.quotas import require_quota
 from annotation.models import Project, Task, User
 from annotation.notifications.actions.notices import notify, people_of
 from annotation.notifications.actions.webhooks import emit
@@ -33,6 +34,8 @@ from evaluation.runs.adapters import main_methods
 from evaluation.runs.numbering import next_number
 from evaluation.runs.official import actions as official
 from evaluation.runs.progress import ITERATING, Recorder, Superseded, Waiting, fresh_steps
+from evaluation.runs.quotas import FOLLOWS, LIVE, PARTS
+from evaluation.runs.quotas import RUNS as RUN_QUOTA
 from evaluation.runs.recipe import DEFAULT_SEED, main_method
 from evaluation.runs.results import rows as results
 
@@ -45,8 +48,6 @@ TOO_LONG = (
 )
 ACTIVE = (RunState.QUEUED, RunState.RUNNING)
 LONG = dt.timedelta(minutes=1)  # of a shorter run nobody is mailed: they may still be looking
-FOLLOWS, LIVE = "follows", "live"
-PARTS = (FOLLOWS, LIVE)  # triggers of runs that nobody started by themselves
 AHEAD = 10  # clocks of machines may differ; one that was set back by more shows in the rows
 
 
@@ -84,11 +85,15 @@ def start(
     kind.refuse(task, clean)
     memory.refuse_task_if_too_large(kind, task, clean)
     # The project's row gives out numbers one after another.
-    Project.objects.select_for_update(no_key=True).get(pk=task.project_id)
+    project = Project.objects.select_for_update(no_key=True).get(pk=task.project_id)
+    if project.deleted_at is not None:
+        raise Conflict(_("This project is deleted."), code="deleted")
     active = task.runs.filter(method=method, lane=lane, state__in=ACTIVE).first()
     if active:
         text = _("Run %(run)s of this task is not finished; wait or cancel it.")
         raise Conflict(text % {"run": active.number})
+    if trigger not in PARTS:
+        require_quota(RUN_QUOTA, project)
     run = Run.objects.create(
         project_id=task.project_id,
         task=task,

@@ -15,7 +15,7 @@ from annotation.models import Task, User
 from annotation.models.tasks import TaskState
 from annotation.records.actions.audit import record
 from annotation.work.snapshots import answers
-from crowdqc.errors import Conflict, Invalid
+from crowdqc.errors import Conflict, Invalid, LimitExceeded
 from evaluation.models import Run, RunSchedule
 from evaluation.runs import engine as runs
 from evaluation.runs import run_types
@@ -212,6 +212,10 @@ def _start_if_due(task: Task, method: str, now: dt.datetime) -> Run | None:
         if why:
             recipe = recipe_in_force(task, method)
             return runs.start(by=None, task=task, method=method, trigger=why, **recipe._asdict())
-    except (Conflict, Invalid) as refused:  # somebody was faster, or its encoder is gone
+    except (
+        Conflict,
+        Invalid,
+        LimitExceeded,
+    ) as refused:  # somebody was faster, or its encoder is gone
         logger.info("task %s: %s", task.pk, refused.message)
     return None

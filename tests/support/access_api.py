@@ -13,10 +13,11 @@ NO_RUN = "CNFNN"  # no run is finished here
 
 OWNERS_READ = (
     "state", "projects", "people", "quotas", "audit", "retention", "growth", "project_quotas",
+    "deletion", "books",
 )  # fmt: skip
 OWNERS_ACT = (
     "read_only", "writable", "broadcast", "remove_demo", "transfer", "archive", "reopen",
-    "close", "reopen_account", "reset_factor", "merge",
+    "close", "reopen_account", "reset_factor", "merge", "deletion", "deletion_cancel",
 )  # fmt: skip
 GET: dict[str, str] = {
     "api_schema": PUBLIC,

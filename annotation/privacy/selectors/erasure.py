@@ -270,7 +270,7 @@ def keeps_account(user: User) -> str:
     """Return why a person's account cannot be closed yet; "" if it can."""
     if Membership.objects.filter(user=user, removed_at__isnull=True).exists():
         return _("You still belong to a project. Work of yours is erased project by project first.")
-    if user.owned_projects.exists():
+    if user.owned_projects.filter(deleted_at=None).exists():
         return _("You own a project; its owner stays with it.")
     if kept_work(user):
         return _("Work of yours is still kept, or is just being erased.")

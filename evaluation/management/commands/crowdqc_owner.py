@@ -18,6 +18,8 @@ from annotation.models import Project, User
 from annotation.records.installation_state import FEATURES, SECONDS
 from crowdqc.errors import DomainError
 from crowdqc.numbers import parse_whole
+from evaluation.deletion import actions as deletion
+from evaluation.deletion.books import write_books
 from evaluation.installation.demo import remove_demo
 from evaluation.models import Endpoint
 from evaluation.retention.actions import NAMES, set_retention
@@ -53,6 +55,17 @@ class Command(BaseCommand):
             one = verbs.add_parser(verb, help=text)
             one.add_argument("project", type=int, help="the number in the project's address")
             one.add_argument("--why", required=True, help="the reason, for the audit log")
+        one = verbs.add_parser("delete-project", help="delete all of a project but its books")
+        one.add_argument("project", type=int, help="the number in the project's address")
+        one.add_argument("--name", required=True, help="the name of the project")
+        one.add_argument("--why", required=True, help="the reason, for the audit log")
+        one.add_argument("--now", action="store_true", help=f"not in {deletion.DAYS} days but now")
+        one = verbs.add_parser("keep-project", help="take a deletion back before it is due")
+        one.add_argument("project", type=int, help="the number in the project's address")
+        one.add_argument("--why", required=True, help="the reason, for the audit log")
+        one = verbs.add_parser("books", help="the books of a project as a ZIP")
+        one.add_argument("project", type=int, help="the number in the project's address")
+        one.add_argument("file", help="where to write it; it must not be there yet")
         one = verbs.add_parser("merge", help="move all of an account to another, and close it")
         one.add_argument("user", help="the account that is closed: a user name or e-mail address")
         one.add_argument("into", help="the account that stays")
@@ -103,6 +116,9 @@ class Command(BaseCommand):
             "banner": self._banner,
             "archive-project": self._archive,
             "reopen-project": self._archive,
+            "delete-project": self._delete,
+            "keep-project": self._keep,
+            "books": self._books,
             "merge": self._merge,
             "switch-off": self._switch_off,
             "remove-demo": self._remove_demo,
@@ -187,6 +203,41 @@ class Command(BaseCommand):
         else:
             actions.reopen_project(by=None, project=project, why=why)
             self.stdout.write("The project can be changed again.")
+
+    def _delete(self, options: dict[str, Any]) -> None:
+        found = deletion.request_deletion(
+            by=None,
+            project=_project(options["project"]),
+            name=options["name"],
+            why=options["why"],
+            at_once=options["now"],
+        )
+        if found.state == found.State.DONE:
+            raise CommandError("The project is deleted.")
+        if not options["now"]:
+            self.stdout.write(
+                f"The project is archived, and deleted on {found.due_at:%Y-%m-%d %H:%M} UTC."
+            )
+            return
+        if deletion.carry_out(found.pk, say=self.stdout.write):
+            self.stdout.write("The project is deleted; its books are kept.")
+            return
+        found.refresh_from_db()
+        raise CommandError(found.problem or "Another process is deleting it.")
+
+    def _keep(self, options: dict[str, Any]) -> None:
+        project = _project(options["project"])
+        deletion.cancel_deletion(by=None, project=project, why=options["why"])
+        self.stdout.write("The project is kept; it stays archived until you reopen it.")
+
+    def _books(self, options: dict[str, Any]) -> None:
+        path = Path(options["file"])
+        try:
+            with path.open("xb") as file:
+                write_books(_project(options["project"]), file)
+        except OSError as error:
+            raise CommandError(f"{path}: {error.strerror}") from error
+        self.stdout.write(f"{path} written.")
 
     def _merge(self, options: dict[str, Any]) -> None:
         into = merging.merge_accounts(
