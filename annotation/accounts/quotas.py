@@ -233,11 +233,17 @@ def _kind(owner: Owner) -> str:
 
 def quota_table(owner: Owner = None) -> list[tuple[str, int, int]]:
     """Return name, usage and limit of each quota of an owner."""
+    own = own_limits(owner) if owner is not None else {}
     return [
-        (name, quota.used(owner) // quota.unit, quota_limit(name, owner))
+        (name, quota.used(owner) // quota.unit, own.get(name, usual_limit(name)))
         for name, quota in QUOTAS.items()
         if quota.of == _kind(owner)
     ]
+
+
+def used_rows(project: Project) -> list[tuple[str, int, int]]:
+    """Return label, use and limit of each quota of a project."""
+    return [(str(QUOTAS[name].label), used, most) for name, used, most in quota_table(project)]
 
 
 @transaction.atomic

@@ -37,14 +37,6 @@ def limit_rows(project: Project | None) -> list[LimitRow]:
     ]
 
 
-def used_rows(project: Project) -> list[tuple[str, int, int]]:
-    """Return label, use and limit of each quota of a project."""
-    return [
-        (str(quotas.QUOTAS[name].label), used, most)
-        for name, used, most in quotas.quota_table(project)
-    ]
-
-
 def projects_page() -> dict[str, Any]:
     """Return figures, and what waits for a decision of the owner's."""
     found = list(project_rows().filter(deleted_at=None).values_list("archived_at", "active"))

@@ -78,7 +78,7 @@ def limits(request: HttpRequest, project_id: int) -> HttpResponse:
         _set_limits(owner, project, rows, form.cleaned_data)
         messages.success(request, _("Saved the limits."))
         return redirect("installation")
-    context = {"project_of": project, "form": form, "used": selectors.used_rows(project)}
+    context = {"project_of": project, "form": form, "used": quotas.used_rows(project)}
     status = 422 if form.errors else 200
     return render(request, "evaluation/installation/limits.html", context, status=status)
 

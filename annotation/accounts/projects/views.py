@@ -33,6 +33,7 @@ from annotation.accounts.projects.selectors import (
     list_projects,
     published_types,
 )
+from annotation.accounts.quotas import used_rows
 from annotation.accounts.roles.actions import waiting_grant
 from annotation.accounts.roles.selectors import accept_problem
 from annotation.accounts.security.factors import require_factor_in_project
@@ -225,6 +226,7 @@ def project_settings(request: HttpRequest, project_id: int) -> HttpResponse:
         "swept_days": KEPT_DAYS,
         "told": KINDS.values(),
         "plugins": plugin_rows(project),
+        "limits": used_rows(project),
         "second_factor": is_second_factor_required(project, access.user),
     }
     status = 422 if form.errors else 200

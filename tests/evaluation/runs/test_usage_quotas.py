@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import io
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +11,9 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.db import connection
+from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 from rest_framework.test import APIClient
@@ -73,6 +76,13 @@ def test_a_project_starts_so_many_runs_in_a_day_also_at_once() -> None:
     assert engine.start(by=by, task=left).state == "queued"
     used = {name: (n, most) for name, n, most in quotas.quota_table(project)}
     assert used["runs"] == (1, 2)
+    out = io.StringIO()
+    call_command("crowdqc_quota", "--project", str(project.pk), "--set", "runs", "7", stdout=out)
+    assert "1 of 7" in out.getvalue()
+    client = Client()
+    client.force_login(by)
+    page = client.get(reverse("project_settings", args=[project.pk])).content.decode()
+    assert "Runs in 24 hours" in page and "Model costs in a month" in page
 
 
 def test_models_of_a_project_cost_no_more_in_a_month_than_they_may() -> None:
