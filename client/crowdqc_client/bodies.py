@@ -70,6 +70,12 @@ class DeclineIn(TypedDict):
     note: NotRequired[str]
 
 
+class DeletionIn(TypedDict):
+    why: str
+    name: str
+    at_once: NotRequired[bool]
+
+
 class DraftSave(TypedDict):
     draft: dict[str, Any]
     seq: int
@@ -485,8 +491,10 @@ class PatchedQuotaIn(TypedDict):
             "invitations",
             "megabytes",
             "megabytes_of_project",
+            "model_spend",
             "panels",
             "projects",
+            "runs",
             "tasks",
             "waiting",
             "waiting_of_person",

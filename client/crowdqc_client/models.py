@@ -591,6 +591,16 @@ class NoticeOut(Model):
     read_at: Annotated[AwareDatetime | None, Field(...)]
 
 
+class ObstacleOut(Model):
+    """
+    What has to end before, and how.
+    """
+
+    code: str
+    text: str
+    way_out: str
+
+
 class Offer(Model):
     column: str
     value: str
@@ -837,6 +847,9 @@ class ProjectUseOut(Model):
     paid: Annotated[str, Field(description="What left to workers")]
     last_activity: Annotated[AwareDatetime | None, Field(...)]
     archived_at: Annotated[AwareDatetime | None, Field(...)]
+    deleted_at: Annotated[
+        AwareDatetime | None, Field(description="Since when only its books are left")
+    ]
 
 
 class QuotaOut(Model):
@@ -1343,6 +1356,20 @@ class CorrectionOut(Model):
     decided_at: Annotated[AwareDatetime | None, Field(...)]
     decision_note: str
     single_approval: bool
+
+
+class DeletionOut(Model):
+    """
+    How far the deletion of a project is; a state of null: none was asked for.
+    """
+
+    state: Annotated[str | Any | None, Field(...)]
+    due_at: Annotated[AwareDatetime | None, Field(...)]
+    finished_at: Annotated[AwareDatetime | None, Field(...)]
+    problem: Annotated[str, Field(description="Why it did not go on; empty: nothing")]
+    deleted: Annotated[int, Field(description="Rows")]
+    planned: Annotated[int, Field(description="Rows")]
+    obstacles: list[ObstacleOut]
 
 
 class DeliveryOut(Model):

@@ -28,9 +28,9 @@ LEDGER_FILE, AUDIT_FILE = "ledger.csv", "audit-log.jsonl"
 # What an account of the trial balance is, as a row of a table.
 ACCOUNTS = (
     head_column("name", gettext_lazy("Account")),
-    Column.text("debit", gettext_lazy("Debit"), classes="num nowrap"),
-    Column.text("credit", gettext_lazy("Credit"), classes="num nowrap"),
-    Column.text("balance", gettext_lazy("Balance"), classes="num nowrap"),
+    Column.number("debit", gettext_lazy("Debit"), digits=2),
+    Column.number("credit", gettext_lazy("Credit"), digits=2),
+    Column.number("balance", gettext_lazy("Balance"), digits=2),
 )
 
 

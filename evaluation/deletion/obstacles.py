@@ -25,6 +25,7 @@ from annotation.models.assignments import AssignmentState
 from annotation.payouts.selectors.accounts import sum_accounts, worker_accounts
 from annotation.payouts.selectors.proposals import waiting_work
 from crowdqc.numbers import count
+from evaluation.installation.demo import find_demo
 from evaluation.models import LiveEvaluation, ProjectMove, Run
 from evaluation.moving.actions import BEING_READ, LISTED
 from evaluation.runs.engine import ACTIVE
@@ -41,11 +42,19 @@ class Obstacle:
 
 
 def find_obstacles(project: Project) -> list[Obstacle]:
-    """Return all that stands in the way of deleting a project; books of one that left go on."""
-    found = [*_work_obstacles(project)]
-    if not has_left(project):
-        found = [*_money_obstacles(project), *found]
-    return found
+    """Return all that stands in the way of deleting a project.
+
+    What one owes that left is paid where it is now; nobody waits for the money of the demo.
+    """
+    if is_demo(project):
+        return [*_running_obstacles(project)]
+    owed = [] if has_left(project) else [*_money_obstacles(project)]
+    return [*owed, *_work_obstacles(project), *_running_obstacles(project)]
+
+
+def is_demo(project: Project) -> bool:
+    """Whether this is the demo's project, of which nobody was really paid."""
+    return find_demo() == project
 
 
 def has_left(project: Project) -> bool:
@@ -128,14 +137,6 @@ def _work_obstacles(project: Project) -> Iterator[Obstacle]:
             _("Wait until they are submitted or run out of time."),
             reverse("people", args=pk),
         )
-    runs = Run.objects.filter(project=project, state__in=ACTIVE).order_by("number")
-    if numbers := list(runs.values_list("number", flat=True)[: LISTED + 1]):
-        yield Obstacle(
-            "runs",
-            _("Runs that are not finished: %(numbers)s") % {"numbers": _listed(numbers)},
-            _("Wait, or cancel them."),
-            reverse("run_list", args=pk),
-        )
     live = LiveEvaluation.objects.filter(task__project=project, state=LiveEvaluation.State.OPEN)
     if n := live.count():
         yield Obstacle(
@@ -143,6 +144,18 @@ def _work_obstacles(project: Project) -> Iterator[Obstacle]:
             _("Live evaluations that are open: %(n)s") % {"n": count(n)},
             _("End them."),
             reverse("project", args=pk),
+        )
+
+
+def _running_obstacles(project: Project) -> Iterator[Obstacle]:
+    pk = [project.pk]
+    runs = Run.objects.filter(project=project, state__in=ACTIVE).order_by("number")
+    if numbers := list(runs.values_list("number", flat=True)[: LISTED + 1]):
+        yield Obstacle(
+            "runs",
+            _("Runs that are not finished: %(numbers)s") % {"numbers": _listed(numbers)},
+            _("Wait, or cancel them."),
+            reverse("run_list", args=pk),
         )
     uploads = ImportFile.objects.filter(project=project, state__in=BEING_READ)
     if names := list(uploads.order_by("pk").values_list("name", flat=True)[: LISTED + 1]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
 from annotation.models import (
@@ -55,9 +56,17 @@ def describe_deletion(project: Project) -> dict[str, Any]:
         "obstacles": find_obstacles(project) if waiting else [],
         "going": _count(GOING, project) if waiting else [],
         "staying": _count(STAYING, project) if waiting else [],
+        "is_going": deletion is not None and _is_going(deletion),
         "done_rows": sum(deletion.deleted.values()) if deletion else 0,
         "all_rows": planned_rows(deletion) if deletion else 0,
     }
+
+
+def _is_going(deletion: ProjectDeletion) -> bool:
+    """Whether a job deletes rows, or takes it up within a minute."""
+    state = ProjectDeletion.State
+    is_due = deletion.state == state.WAITING and deletion.due_at <= timezone.now()
+    return deletion.state == state.RUNNING or (is_due and not deletion.problem)
 
 
 def planned_rows(deletion: ProjectDeletion) -> int:

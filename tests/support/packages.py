@@ -66,6 +66,7 @@ PACKAGE_ORDER = (
     "evaluation.retention",
     "evaluation.operations",
     "evaluation.installation",
+    "evaluation.deletion",
 )
 HTTP = ("views", "api", "forms", "urls")
 # What connects the packages of an app; only wiring imports it.
