@@ -48,7 +48,7 @@ def find_obstacles(project: Project) -> list[Obstacle]:
     """
     if is_demo(project):
         return [*_running_obstacles(project)]
-    owed = [] if has_left(project) else [*_money_obstacles(project)]
+    owed = [] if is_moved_project(project) else [*_money_obstacles(project)]
     return [*owed, *_work_obstacles(project), *_running_obstacles(project)]
 
 
@@ -57,7 +57,7 @@ def is_demo(project: Project) -> bool:
     return find_demo() == project
 
 
-def has_left(project: Project) -> bool:
+def is_moved_project(project: Project) -> bool:
     """Whether another installation has taken the project over, with what it owes."""
     moves = ProjectMove.objects.filter(project=project, direction=ProjectMove.Direction.OUT)
     moved = moves.filter(purpose="move", state=ProjectMove.State.DONE).exists()

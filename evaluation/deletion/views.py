@@ -67,8 +67,11 @@ def deletion(request: HttpRequest, project_id: int) -> HttpResponse:
             except DomainError as error:
                 if error.status in (403, 404):
                     raise
-                for name, text in (error.fields or {None: error.message}).items():
-                    form.add_error(name if name in form.fields else None, text)
+                known = {name: text for name, text in error.fields.items() if name in form.fields}
+                for name, text in known.items():
+                    form.add_error(name, text)
+                if not known:
+                    form.add_error(None, error.message)
             else:
                 messages.success(request, message)
                 return redirect("installation_deletion", project.pk)

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy, gettext_noop
 
 from annotation.accounts.quotas import PROJECT, Quota, quota_limit, register_quota, require_quota
 from annotation.models import Project
+from crowdqc.money import as_decimal
 from evaluation.models import Endpoint, LanguageModel
 
 MODEL_SPEND = "model_spend"
@@ -40,7 +41,7 @@ def add_to_month(endpoint: Endpoint, amount: Decimal) -> None:
 
 def spend_limit(project_id: int) -> Decimal:
     """Return what the models of a project may cost this month, in its currency."""
-    return Decimal(quota_limit(MODEL_SPEND, Project(pk=project_id)))
+    return as_decimal(quota_limit(MODEL_SPEND, Project(pk=project_id)))
 
 
 def require_spend(model: LanguageModel) -> None:

@@ -157,8 +157,8 @@ GET: dict[str, str] = {
     "api_task_scores_labels": NO_RUN,
     "api_live": STAFF,
     # Only of owners of the installation (tests/evaluation/installation).
-    **dict.fromkeys((f"api_installation_{name}" for name in OWNERS_READ), "CNNNN"),
     **dict.fromkeys((f"api_installation_{name}" for name in OWNERS_ACT), CALL),
+    **dict.fromkeys((f"api_installation_{name}" for name in OWNERS_READ), "CNNNN"),
     "api_draws": STAFF,
     "api_live_outputs": CALL,
     "api_live_end": CALL,
