@@ -74,7 +74,8 @@ def test_owner_deletes_a_project_by_a_program_and_a_command(tmp_path: Path) -> N
     lease.entries.all().delete()
     lease.delete()
     assert program.post(address, body, format="json").json()["state"] == "waiting"
-    kept = program.post(f"{address}cancel/", {"why": "Not yet."}, format="json")
+    cancel = f"/api/installation/projects/{world.project.pk}/deletion/cancel/"
+    kept = program.post(cancel, {"why": "Not yet."}, format="json")
     assert kept.json()["state"] is None
     name, number = world.project.name, str(world.project.pk)
     with pytest.raises(CommandError):
