@@ -233,12 +233,25 @@ def verdict_of(found: Plan, target: float, cost: Cost, given: int = 0) -> tuple[
             "The rest costs %(cost)s."
         )
     verdict %= values
+    close = _nearly(found, target, mean)
     if sure is None:
-        return verdict, _(
-            "No number up to %(most)s reaches it in nearly all simulated studies."
-        ) % {"most": most}
+        note = _("No number up to %(most)s reaches it in nearly all simulated studies.")
+        return verdict, close + note % {"most": most}
     if sure == mean:
-        return verdict, _("Nearly all simulated studies reach it.")
-    return verdict, _(
-        "With %(workers)s per item nearly all simulated studies reach it: %(cost)s."
-    ) % {"workers": plural(sure, "worker"), "cost": cost.words(sure - given)}
+        return verdict, close + _("Nearly all simulated studies reach it.")
+    note = _("With %(workers)s per item nearly all simulated studies reach it: %(cost)s.")
+    values = {"workers": plural(sure, "worker"), "cost": cost.words(sure - given)}
+    return verdict, close + note % values
+
+
+def _nearly(found: Plan, target: float, mean: int) -> str:
+    """Name the fewer workers whose simulated share is above the target but within its error."""
+    above = [
+        row.votes
+        for row in found.rows
+        if row.votes < mean and row.dawid_skene is not None and row.dawid_skene >= target
+    ]
+    if not above:
+        return ""
+    workers = plural(min(above), "worker")
+    return _("%(workers)s may do: the simulation leaves that open.") % {"workers": workers} + " "

@@ -135,6 +135,14 @@ def options_without_model(task: Task) -> str:
     return str(adapter_of(task).without_models)
 
 
+def shows_ids_only(task: Task) -> bool:
+    """Whether no item of a task of labels has a text of its own: a model would read its id."""
+    if task.type != "labels":
+        return False
+    has_text = ~Q(question=F("key")) | Q(chat__isnull=False) | Q(media__isnull=False)
+    return task.items.exists() and not task.items.filter(has_text).exists()
+
+
 def initial_options(task: Task, method: str, number: str) -> dict[str, Any]:
     """The options to begin with: those of the run of this number, else of the last one."""
     rows = task.runs.filter(method=method).order_by("-number")

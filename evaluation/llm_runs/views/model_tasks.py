@@ -80,6 +80,7 @@ def _page(
         "method": method,
         "form": form,
         "without": llm_tasks.options_without_model(task),
+        "by_ids": llm_tasks.shows_ids_only(task),
     }
     if status != 200:  # of the options alone: what was refused stands above the form
         fresh = _form(task, method, request.POST)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
+from django.db.models import Count, Min
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -66,7 +67,7 @@ class Price:
                 0.1,
                 MOST_A_DAY,
                 label=_("Assignments per day"),
-                help=_("As in the last 7 days.") if pace else "",
+                help=_("As lately, in 7 days at most.") if pace else "",
             ),
         )
 
@@ -108,10 +109,17 @@ def price_of(task: Task, version: TaskVersion) -> Price:
         state=AssignmentState.SUBMITTED,
         submitted_at__gte=timezone.now() - WEEK,
     ).exclude(source="import")
+    found = came.aggregate(n=Count("pk"), first=Min("submitted_at"))
+    days = WEEK.days
+    if (
+        found["first"] is not None
+        and not task.assignments.filter(submitted_at__lt=timezone.now() - WEEK).exists()
+    ):
+        days = max(1, math.ceil((timezone.now() - found["first"]) / dt.timedelta(days=1)))
     return Price(
         pay=version.pay,
         per_assignment=version.items_per_assignment,
         fee=fee_percents([task]).get(task.pk, Decimal(0)),
         currency=task.project.currency,
-        a_day=came.count() * version.items_per_assignment / WEEK.days,
+        a_day=found["n"] * version.items_per_assignment / days,
     )

@@ -185,10 +185,6 @@ class Build:
         """Hash of everything that the generated pairs depend on; "" for types without pairs."""
         return self.type.signature(self.task, self.version)
 
-    def answers(self) -> int:
-        """Answers of workers to any version."""
-        return Answer.objects.filter(item__task=self.task, worker__isnull=False).count()
-
     @property
     def design_hash(self) -> str:
         """Hash of everything that the simulated precision depends on, usable as an element id."""

@@ -68,7 +68,6 @@ def context_of(access: Access, task: Task, place: BuilderState) -> dict[str, Any
         "preview_template": builder.preview_template,
         "missing": missing,
         "cost": build.cost(),
-        "answers": build.answers() if task.current_id else 0,
         "here": reverse("task_build", args=[task.project_id, task.pk]),
         "save_to": reverse(part.saves_to, args=[task.project_id, task.pk]),
         "answer_template": build.type.answer_template,
