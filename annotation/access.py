@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.urls import ResolverMatch
 from django.utils.translation import gettext as _
 
@@ -18,6 +18,8 @@ from annotation.models import (
     Item,
     MediaFile,
     Membership,
+    OrganisationMember,
+    OrganisationRole,
     Panel,
     Project,
     Recording,
@@ -32,6 +34,12 @@ from crowdqc.errors import Conflict, Missing, NotAllowed
 STAFF = (Role.REQUESTER, Role.MANAGER)
 READERS = (*STAFF, Role.VIEWER)
 READING = ("GET", "HEAD")
+# What a role in an organisation allows in its projects: nothing that moves money, so that each
+# manager stays somebody whom a project's own people let in.
+ORGANISATION_ROLES: dict[str, str] = {
+    OrganisationRole.OWNER: Role.REQUESTER,
+    OrganisationRole.MEMBER: Role.VIEWER,
+}
 View = TypeVar("View", bound=Callable[..., Any])
 
 
@@ -133,17 +141,45 @@ WORKER = CompiledQuery(
 )
 
 
+def list_organisation_roles(user: Any, project_id: int | None = None) -> list[tuple[int, str]]:
+    """Return (project id, role) of each project where an organisation gives the person a role.
+
+    Nobody who works in a project, or worked, sees it that way: a worker stays blind until the
+    project's own people give them a role.
+    """
+    worked = Membership.objects.filter(user_id=user.pk, role=Role.WORKER).values("project")
+    rows = (
+        OrganisationMember.objects.filter(user_id=user.pk)
+        .annotate(project=F("organisation__projects"))
+        .filter(project__isnull=False)
+        .exclude(project__in=worked)
+    )
+    if project_id is not None:
+        rows = rows.filter(project=project_id)
+    return [(pk, ORGANISATION_ROLES[role]) for pk, role in rows.values_list("project", "role")]
+
+
+def find_roles(user: Any, project_id: int) -> tuple[list[Membership], frozenset[str]]:
+    """Return the person's memberships in a project, and these roles with the organisation's."""
+    rows = MEMBERSHIPS.all(project=project_id, user=user.pk)
+    roles = {row.role for row in rows}
+    if not rows or rows[0].project.organisation_id is not None:
+        roles |= {role for _project, role in list_organisation_roles(user, project_id)}
+    return rows, frozenset(roles)
+
+
 def get_access(request: Any, project_id: int, *roles: str) -> Access:
     """Return the project with the person's roles; ``roles`` default to ``usual_roles``.
 
     It is left on ``request.access``, from which the shell draws the project's tabs.
     """
     user, only = request.user, token_project_id(request)
-    rows = MEMBERSHIPS.all(project=project_id, user=user.pk)
-    if not rows or only not in (None, project_id):
+    rows, held = find_roles(user, project_id)
+    if not held or only not in (None, project_id):
         raise Missing(_("There is no such project, or you do not belong to it."))
+    project = rows[0].project if rows else Project.objects.get(pk=project_id)
     worker = next((row for row in rows if row.role == Role.WORKER), None)
-    access = Access(rows[0].project, user, frozenset(row.role for row in rows), worker)
+    access = Access(project, user, held, worker)
     access.require(*(roles or usual_roles(request)))
     if (
         access.project.archived_at is not None
@@ -241,11 +277,12 @@ def get_media(request: Any, project_id: int, sha256: str) -> MediaFile:
     file = MediaFile.objects.filter(project_id=project_id, sha256=sha256).first()
     if file is None or token_project_id(request) not in (None, project_id):
         raise missing
-    own = {"user_id": request.user.pk, "removed_at__isnull": True}
-    if Membership.objects.filter(project_id=project_id, role__in=READERS, **own).exists():
+    if find_roles(request.user, project_id)[1].intersection(READERS):
         return file
     held = AssignmentItem.objects.filter(
-        item__media=file, **{f"assignment__worker__{name}": said for name, said in own.items()}
+        item__media=file,
+        assignment__worker__user_id=request.user.pk,
+        assignment__worker__removed_at__isnull=True,
     ).exclude(assignment__state=AssignmentState.RETURNED)
     if not held.exists():
         raise missing
@@ -267,8 +304,7 @@ def get_recording(request: Any, project_id: int, recording_id: int) -> Recording
         raise missing
     if found.entry.assignment.worker.user_id == request.user.pk:
         return found
-    own = Membership.objects.filter(user_id=request.user.pk, removed_at__isnull=True)
-    if not own.filter(project_id=project_id, role__in=STAFF).exists():
+    if not find_roles(request.user, project_id)[1].intersection(STAFF):
         raise missing
     return found
 

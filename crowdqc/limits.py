@@ -78,6 +78,8 @@ CHANGES = Limit("change-person", 20, HOUR)
 THEMES = Limit("theme-person", 60, HOUR)
 # Projects that one person makes, the copies and scored tables among them.
 PROJECTS = Limit("project-person", 40, DAY)
+# Names and addresses that an owner of an organisation looks up to let people in.
+LOOKUPS = Limit("lookup-person", 60, HOUR)
 # Megapixels of images that are decoded for one person, and previews of what they write.
 PIXELS = Limit("pixels-person", 1_500, 10 * MINUTE)
 PREVIEWS = Limit("preview-person", 120, MINUTE)

@@ -9,6 +9,7 @@ from evaluation.live import urls as live
 from evaluation.llm_runs import urls as llm_runs
 from evaluation.official import api as official
 from evaluation.operations import urls as operations
+from evaluation.organisations import urls as organisations
 from evaluation.panels import urls as panels
 from evaluation.payouts import urls as payouts
 from evaluation.people import urls as people
@@ -95,6 +96,7 @@ apis = (
         people.api,
         installation.api,
         deletion.api,
+        organisations.api,
     ),
 )
 urlpatterns = [
@@ -102,6 +104,7 @@ urlpatterns = [
     path("", include(operations)),
     path("", include(installation)),
     path("", include(deletion)),
+    path("", include(organisations)),
     path("shared/<str:secret>/", sharing.shared_results, name="shared_results"),
     path("boards/<slug:slug>/", sharing.public_board, name="public_board"),
     path("boards/<slug:slug>.<str:form>", sharing.public_board, name="public_board_file"),

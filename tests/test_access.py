@@ -40,6 +40,7 @@ SIGNED_IN = "LOOOO"
 NOT_BUILT = "NNNNN"  # tests have no built documentation; tests/test_docs.py serves one
 PUBLIC = "OOOOO"
 OWN = "LNONN"  # a worker's own
+OF_ORGANISATION = "LNNON"  # which the requester owns, and the project is not in
 
 # allauth's names, beside ours for the same addresses. People of these tests have no password, so
 # they are never asked to confirm who they are, and no second factor.
@@ -168,6 +169,15 @@ GET: dict[str, str] = {
     "text_compare": STAFF, "aqer_joint": STAFF,
     "study": STAFF, "study_start": POST_ONLY, "grading": STAFF, "grading_mark": NOTHING_YET,
     "grading_settle": POST_ONLY, "grading_end": POST_ONLY, "grading_keys": POST_ONLY,
+    "organisation_list": SIGNED_IN, "organisation": OF_ORGANISATION,
+    "organisation_models_endpoint_new": OF_ORGANISATION,
+    "organisation_models_endpoint": OF_ORGANISATION,
+    "organisation_models_endpoint_archive": POST_ONLY,
+    "organisation_models_model_new": OF_ORGANISATION,
+    "organisation_models_names": OF_ORGANISATION, "organisation_models_model": OF_ORGANISATION,
+    "organisation_models_model_probe": POST_ONLY,
+    "organisation_models_model_found": OF_ORGANISATION,
+    "organisation_models_model_archive": POST_ONLY,
     "models": STAFF, "models_prompts": STAFF, "models_calls": STAFF, "models_call": STAFF,
     "models_endpoint_new": REQUESTER, "models_endpoint": REQUESTER, "models_model_new": REQUESTER,
     "models_model": REQUESTER, "models_endpoint_archive": POST_ONLY, "models_names": REQUESTER,
@@ -213,6 +223,7 @@ GET: dict[str, str] = {
 # The same for POST with an empty body; X: let in, and refused for what it says (4xx but not
 # 401, 403 or 404) or done. A manager's money buttons are closed to others.
 WRITE_STAFF, WRITE_REQUESTER, WRITE_MANAGER = "LNFXX", "LNFXF", "LNFFX"
+WRITE_ORGANISATION = "LNNXN"
 POST: dict[str, str] = {
     # By the token of a source alone (tests/annotation/traces).
     "traces_receive": "CCCCC", "traces_receive_langfuse": "CCCCC",
@@ -281,6 +292,17 @@ POST: dict[str, str] = {
     "live_evaluation": WRITE_REQUESTER,
     "study_start": "LNFNF", "grading": WRITE_REQUESTER, "grading_mark": NOTHING_YET,
     "grading_settle": NOTHING_YET, "grading_end": "LNFNF", "grading_keys": NOTHING_YET,
+    "organisation_list": "LNNNN", "organisation": "LNNNN",
+    **dict.fromkeys(
+        (
+            f"organisation_models_{name}"
+            for name in (
+                "endpoint_new", "endpoint", "endpoint_archive", "model_new", "names", "model",
+                "model_probe", "model_archive",
+            )
+        ),
+        WRITE_ORGANISATION,
+    ),
     "models_endpoint_new": WRITE_REQUESTER, "models_endpoint": WRITE_REQUESTER,
     "models_model_new": WRITE_REQUESTER, "models_model": WRITE_REQUESTER,
     "models_endpoint_archive": WRITE_REQUESTER, "models_names": WRITE_REQUESTER,
@@ -459,6 +481,10 @@ OPENED_ELSEWHERE = {
         "test_owner_deletes_a_project_by_a_program_and_a_command",
     ),
     **dict.fromkeys(
+        (f"api_installation_organisation{name}" for name in ("s", "", "_members")),
+        "test_owner_of_the_installation_runs_organisations_by_a_program",
+    ),
+    **dict.fromkeys(
         (f"api_installation_{name}" for name in ("state", "projects", "people", "quotas", "audit")),
         "test_owner_reads_the_installation_by_a_token_with_its_scope",
     ),
@@ -525,6 +551,15 @@ POSTED_ELSEWHERE = {
             )
         ),
         "test_owner_acts_by_a_program_as_on_the_pages",
+    ),
+    "organisation_list": "test_head_of_a_lab_runs_it_on_one_page",
+    "organisation": "test_head_of_a_lab_runs_it_on_one_page",
+    **dict.fromkeys(
+        (
+            f"api_installation_organisation{name}"
+            for name in ("s", "_members", "_projects", "_close")
+        ),
+        "test_owner_of_the_installation_runs_organisations_by_a_program",
     ),
     "operations_backup": "test_the_owner_asks_for_a_backup_which_a_job_of_its_own_queue_makes",
     "operations_retry_all": "test_each_kind_of_failure_is_listed_and_can_be_done_again",

@@ -13,6 +13,7 @@ from rest_framework.response import Response
 
 from annotation.access import get_access, token_project_id
 from annotation.accounts.actions.invitation_mail import MOST_AT_ONCE, invite_by_mail
+from annotation.accounts.organisations.selectors import get_organisation
 from annotation.accounts.projects import actions as people
 from annotation.accounts.projects import selectors as members
 from annotation.api.frame.auth import require_scope, require_unbound_token
@@ -178,7 +179,10 @@ class Projects(Listing):
     @extend_schema(request=ProjectIn, responses={201: ProjectOut}, summary="Create a project")
     def post(self, request: Request) -> Response:
         require_unbound_token(request)
-        project = people.create_project(by=request.user, **read(ProjectIn, request))
+        body = read(ProjectIn, request)
+        if (chosen := body.pop("organisation", None)) is not None:
+            body["organisation"] = get_organisation(request.user, chosen)
+        project = people.create_project(by=request.user, **body)
         return Response(ProjectOut(with_own_roles(request, project.pk)).data, status=201)
 
 

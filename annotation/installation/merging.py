@@ -9,6 +9,7 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotation.accounts.organisations.actions import move_roles
 from annotation.installation.actions import clean_reason, end_sessions_of, require_owner
 from annotation.models import (
     Correction,
@@ -39,6 +40,7 @@ def merge_accounts(*, by: User | None, user: User, into: User, why: str) -> User
     user, into = rows[user.pk], rows[into.pk]
     _require_mergeable(user, into)
     moved = [_move_membership(member, into) for member in _memberships(user)]
+    move_roles(user=user, into=into)
     owned = Project.objects.filter(owner=user).update(owner=into)
     RoleGrant.objects.filter(user=user).exclude(state=RoleGrant.State.WAITING).update(user=into)
     RoleGrant.objects.filter(given_by=user).update(given_by=into)

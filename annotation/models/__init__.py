@@ -20,6 +20,7 @@ from annotation.models.files import MediaContent, MediaFile, StoredFile
 from annotation.models.imports import ColumnChoice, ImportFile, ImportPart
 from annotation.models.installation import InstallationState
 from annotation.models.notices import Announcement, Conversation, Message, Notice
+from annotation.models.organisations import Organisation, OrganisationMember, OrganisationRole
 from annotation.models.payouts import LedgerEntry, PayoutBatch, PayoutLine, PayoutRule, Rejection
 from annotation.models.people import (
     Consent,
@@ -91,6 +92,9 @@ __all__ = [
     "Membership",
     "Message",
     "Notice",
+    "Organisation",
+    "OrganisationMember",
+    "OrganisationRole",
     "Panel",
     "PanelMember",
     "Payment",

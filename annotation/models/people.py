@@ -74,6 +74,13 @@ class Project(models.Model):
 
     name = models.CharField(max_length=120)
     owner = models.ForeignKey(User, on_delete=models.PROTECT, related_name="owned_projects")
+    organisation = models.ForeignKey(
+        "annotation.Organisation",
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="projects",
+    )
     currency = models.CharField(max_length=3, default="EUR")
     hourly_floor = models.DecimalField(max_digits=8, decimal_places=2, null=True, blank=True)
     budget = models.DecimalField(max_digits=12, decimal_places=2, null=True, blank=True)

@@ -235,6 +235,12 @@ def role_word(role: str) -> str:
     return pgettext("role", role)
 
 
+@register.filter
+def organisation_role(role: str) -> str:
+    """Translate a role in an organisation, such as ``owner``; "" for none."""
+    return pgettext("organisation", role) if role else ""
+
+
 @register.filter("many")
 def plural_noun(noun: str) -> str:
     """Return the plural of a task type's noun, translated: ``questions``."""

@@ -168,6 +168,17 @@ class OfficialIn(TypedDict):
     instead_of: int
 
 
+class OrganisationIn(TypedDict):
+    name: str
+    owner: str
+    currency: NotRequired[str]
+
+
+class OrganisationProjectIn(TypedDict):
+    project: int
+    joins: NotRequired[bool]
+
+
 class OutputIn(TypedDict):
     prompt: str
     question: str
@@ -255,6 +266,14 @@ class PatchedLimitsIn(TypedDict):
     budget: NotRequired[Amount | None]
 
 
+class PatchedOrganisationChange(TypedDict):
+    name: NotRequired[str]
+    model_budget: NotRequired[Amount | None]
+    hourly_floor: NotRequired[Amount | None]
+    decide_days: NotRequired[int]
+    answer_days_kept: NotRequired[int | None]
+
+
 class PatchedPanelIn(TypedDict):
     name: NotRequired[str]
 
@@ -301,6 +320,7 @@ class PluginIn(TypedDict):
 class ProjectIn(TypedDict):
     name: str
     currency: NotRequired[str]
+    organisation: NotRequired[int]
 
 
 class ProofIn(TypedDict):
@@ -483,6 +503,11 @@ class ModerateIn(TypedDict):
 
 class MoveIn(TypedDict):
     to: Literal["pause", "resume", "close", "reopen"]
+
+
+class OrganisationMemberIn(TypedDict):
+    person: str
+    role: Literal["owner", "member"] | None
 
 
 class PatchedQuotaIn(TypedDict):

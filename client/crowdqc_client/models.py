@@ -632,6 +632,24 @@ class OptionOut(Model):
     help: str
 
 
+class OrganisationOut(Model):
+    """
+    An organisation with its use.
+    """
+
+    id: int
+    name: str
+    currency: str
+    people: int
+    projects: int
+    models_spent: Annotated[str, Field(description="By calls of all its projects")]
+    model_budget: Annotated[Decimal | None, Field(...)]
+    hourly_floor: Annotated[Decimal | None, Field(...)]
+    decide_days: int
+    answer_days_kept: Annotated[int | None, Field(...)]
+    created_at: AwareDatetime
+
+
 class OutputsOut(Model):
     prompts: int
     pairs: int
@@ -1571,6 +1589,17 @@ class OfficialEffectOut(Model):
     panels: list[PanelEffectOut]
     bonuses: Annotated[BonusesOut | None, Field(...)]
     pending: list[PendingOut]
+
+
+class OrganisationMemberOut(Model):
+    """
+    Somebody who belongs to an organisation.
+    """
+
+    person: str
+    role: Annotated[str, Field(description="* `owner` - owner\n* `member` - member")]
+    by_group: Annotated[bool, Field(description="Follows a group of single sign-on")]
+    since: AwareDatetime
 
 
 class OwnAssignmentOut(Model):

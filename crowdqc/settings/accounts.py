@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.core.exceptions import ImproperlyConfigured
 
 from crowdqc.settings.environment import ALLOWED_HOSTS, PRODUCTION, env, require
@@ -97,15 +99,50 @@ MFA_TRUST_COOKIE_AGE = 30 * 86_400
 MFA_TRUST_COOKIE_NAME = "__Host-trusted" if SESSION_COOKIE_SECURE else "trusted"
 MFA_TOTP_ISSUER = "crowdqc"
 MFA_TOTP_TOLERANCE = 1
+
+
+GROUPS = 'OIDC_GROUPS must be JSON such as {"staff": ["Physics:member"]}: owner or member.'
+
+
+def read_groups(given: Any) -> dict[str, list[tuple[str, str]]]:
+    """Map each group of a provider to the organisations and roles it gives."""
+    try:
+        named = {group: [one] if isinstance(one, str) else one for group, one in given.items()}
+        found = {
+            group: [(one.rpartition(":")[0].strip(), one.rpartition(":")[2]) for one in many]
+            for group, many in named.items()
+        }
+    except (AttributeError, TypeError) as error:
+        raise ImproperlyConfigured(GROUPS) from error
+    pairs = [pair for many in found.values() for pair in many]
+    if any(not name or role not in {"owner", "member"} for name, role in pairs):
+        raise ImproperlyConfigured(GROUPS)
+    return found
+
+
+def _groups() -> dict[str, list[tuple[str, str]]]:
+    if not env.str("OIDC_GROUPS", default=""):
+        return {}
+    try:
+        return read_groups(env.json("OIDC_GROUPS"))
+    except ValueError as error:
+        raise ImproperlyConfigured(GROUPS) from error
+
+
 # Single sign-on with one provider of OpenID Connect, where its address is set.
 OIDC_SERVER_URL = env.str("OIDC_SERVER_URL", default="")
 OIDC_NAME = env.str("OIDC_NAME", default="Single sign-on")
+# The claim that lists somebody's groups, and the roles in organisations that groups give: JSON such
+# as {"physics-heads": "Physics:owner", "staff": ["Physics:member", "Chemistry:member"]}.
+OIDC_GROUPS_CLAIM = env.str("OIDC_GROUPS_CLAIM", default="groups")
+OIDC_GROUPS = _groups()
 SOCIALACCOUNT_ADAPTER = "annotation.accounts.signing.sso.SsoAdapter"
 SOCIALACCOUNT_REQUESTS_TIMEOUT = 5
 SOCIALACCOUNT_EMAIL_AUTHENTICATION = SOCIALACCOUNT_EMAIL_AUTHENTICATION_AUTO_CONNECT = False
 SOCIALACCOUNT_PROVIDERS = {
     "openid_connect": {
         "OAUTH_PKCE_ENABLED": True,
+        "SCOPE": env.list("OIDC_SCOPES", default=["openid", "profile", "email"]),
         "APPS": [
             {
                 "provider_id": "sso",

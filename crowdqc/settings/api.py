@@ -41,5 +41,6 @@ SPECTACULAR_SETTINGS = {
         "StaffRole": ["requester", "manager"],
         "CorrectionState": "annotation.models.Correction.State",
         "RoleGrantState": "annotation.models.RoleGrant.State",
+        "OrganisationRole": "annotation.models.OrganisationRole",
     },
 }

@@ -28,7 +28,7 @@ from annotation.lists.definition import (
 from annotation.models import Project, User
 from crowdqc.errors import Conflict
 from evaluation.installation.inputs import MergeForm, ProofForm, ReasonForm, TransferForm
-from evaluation.models import Endpoint
+from evaluation.models import Endpoint, LLMCall
 
 IDLE = dt.timedelta(days=90)
 ZERO = Decimal("0.00")
@@ -73,8 +73,11 @@ def project_rows() -> Any:
     """Return all projects with their use and what their models cost."""
     endpoints = Endpoint.objects.filter(project=OuterRef("pk")).order_by().values("project")
     spent = Subquery(endpoints.annotate(total=Sum("spent")).values("total"))
+    shared_model = Q(model__endpoint__organisation__isnull=False)
+    calls = LLMCall.objects.filter(shared_model, project=OuterRef("pk"))
+    shared = calls.order_by().values("project").annotate(total=Sum("cost")).values("total")
     rows = projects_with_use().select_related("owner", "deletion")
-    return rows.annotate(spent=Coalesce(spent, ZERO))
+    return rows.annotate(spent=Coalesce(spent, ZERO) + Coalesce(Subquery(shared), ZERO))
 
 
 def project_listing(by: User) -> Listing:
@@ -88,7 +91,13 @@ def project_listing(by: User) -> Listing:
         columns=PROJECT_COLUMNS,
         template="evaluation/installation/_project.html",
         order="-last",
-        search=("name", "owner__username", "owner__display_name", "owner__email"),
+        search=(
+            "name",
+            "organisation__name",
+            "owner__username",
+            "owner__display_name",
+            "owner__email",
+        ),
         search_label=_("Project, person or address"),
         filters=(
             Filter(

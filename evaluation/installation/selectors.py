@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from annotation.accounts import quotas
 from annotation.accounts.quotas import INSTALLATION, PROJECT
-from annotation.models import Project, StoredFile, User
+from annotation.models import Organisation, Project, StoredFile, User
 from annotation.records.actions.audit import VISITOR
 from annotation.records.installation_state import current_state, is_sign_up_open
 from crowdqc.numbers import count
@@ -49,6 +49,7 @@ def projects_page() -> dict[str, Any]:
         "idle": len(found) - archived - in_use,
         "archived": archived,
         "figures": _figures(),
+        "organisations": Organisation.objects.filter(closed_at=None).count(),
         "warnings": _ownerless(),
         "limits": [
             (label, usual)

@@ -26,7 +26,16 @@ from evaluation.embeddings.embeddings import (
 from evaluation.llm import calls, completion, engine, ledger, wording
 from evaluation.llm.completion import Completion, Outcome
 from evaluation.llm.wording import ParsedAnswer, Size
-from evaluation.models import CallState, CallUse, Embedding, LanguageModel, LLMCall, Run
+from evaluation.models import (
+    CallState,
+    CallUse,
+    Embedding,
+    Endpoint,
+    LanguageModel,
+    LLMCall,
+    Run,
+)
+from evaluation.models.llm import reachable
 from evaluation.runs.progress import Recorder
 
 A_CALL = 32  # texts of one request
@@ -37,7 +46,7 @@ NOBODY = "there is no such embedding model"
 def model_of(slug: str) -> LanguageModel:
     """Return the embedding model that ``endpoint:<id>`` names; Invalid if it cannot be used."""
     number = slug.removeprefix(ENDPOINT)
-    rows = LanguageModel.objects.select_related("endpoint__project").filter(
+    rows = LanguageModel.objects.select_related("endpoint").filter(
         use=LanguageModel.Use.EMBEDDING,
         archived_at__isnull=True,
         endpoint__archived_at__isnull=True,
@@ -64,8 +73,9 @@ class EndpointEncoder:
         self.batch = 2 * A_CALL * model.endpoint.parallel
 
     def bound(self, run: Run, steps: Recorder) -> EndpointEncoder:
-        """Bind the encoder to a run of its own project; Invalid for another project."""
-        if self.model.endpoint.project_id != run.project_id:
+        """Bind the encoder to a run of a project that may use it; Invalid for another."""
+        here = Endpoint.objects.filter(reachable(run.project_id), pk=self.model.endpoint_id)
+        if not here.exists():
             slug = f"{ENDPOINT}{self.model.pk}"
             raise Invalid(f"There is no encoder {slug!r}.", fields={"encoder": NOBODY})
         self.run, self.steps = run, steps
@@ -149,12 +159,14 @@ class EndpointEncoder:
         Rows of a run are its own, so that two runs never wait for vectors that only one has.
         """
         model, rows = self.model, {}
+        project_id = self.run.project_id if self.run is not None else model.endpoint.project_id
+        assert project_id is not None  # noqa: S101 (a shared model is asked by runs alone)
         for part in parts:
             hashes = [text_hash(text) for text in part]
             told = [model.endpoint.base_url, model.name, hashes, self.run and self.run.pk]
             key = hashlib.sha256(json.dumps(["embeddings", *told]).encode()).hexdigest()
             rows[key] = LLMCall(
-                project_id=model.endpoint.project_id,
+                project_id=project_id,
                 model=model,
                 key=key,
                 base_url=model.endpoint.base_url,
@@ -163,7 +175,7 @@ class EndpointEncoder:
                 messages=[{"texts": len(part), "hashes": hashes}],
                 schema="vectors@1",
             )
-        found = calls.insert_or_get(model.endpoint.project_id, rows)
+        found = calls.insert_or_get(project_id, rows)
         ids = [found[key] for key in rows]
         ended = (CallState.DONE, CallState.FAILED)
         LLMCall.objects.filter(pk__in=ids, state__in=ended).update(

@@ -318,12 +318,13 @@ class Engine:
         """Wait for what others have reserved; with nothing in flight the budget is at its end."""
         now = time.monotonic()
         self.short_since = self.short_since or now
-        ledger.sweep(self.endpoint.pk)
+        for pk in found.shared.endpoints if found.shared else (self.endpoint.pk,):
+            ledger.sweep(pk)
         patience = 2 * LEASE.total_seconds() + self.link.timeout
         if found.reserved > 0 and now - self.short_since < patience:
             self.hold = now + (TICK if self.flying else POLL)
             return
-        currency = self.endpoint.project.currency
+        currency = self.endpoint.owner.currency
         if found.quota is not None:
             raise BudgetSpent(
                 f"Models of this project may cost {found.quota} {currency} in a month (quota "
@@ -331,8 +332,9 @@ class Engine:
                 f"{one.most:.4f}. What was answered is kept. Whoever runs this site can raise the "
                 "limit; then start again to go on."
             )
+        name = found.shared.name if found.shared else self.endpoint.name
         raise BudgetSpent(
-            f"The budget of {self.endpoint.name} allows no further call: "
+            f"The budget of {name} allows no further call: "
             f"{found.spent:.4f} of {found.budget} {currency} "
             f"are spent, and the next call may cost {one.most:.4f}. "
             "What was answered is kept; raise the budget and start again to go on."

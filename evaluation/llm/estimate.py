@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 from django.utils.translation import gettext as _
@@ -11,6 +11,7 @@ from crowdqc.errors import DomainError
 from crowdqc.numbers import small_money
 from evaluation.llm import completion, wording
 from evaluation.llm.ask import ModelQuestion, Preview
+from evaluation.llm.organisation import organisation_of, use_of
 from evaluation.models import CallState, Endpoint, LanguageModel, LLMCall
 
 PART = 500
@@ -30,6 +31,12 @@ def blocking(model: LanguageModel) -> list[str]:
             )
             % {"model": model.name, "endpoint": endpoint.name}
         )
+    organisation = organisation_of(endpoint)
+    if organisation and organisation.model_budget is not None and wording.unpriced(model):
+        problems.append(
+            _("The price of %(model)s is not known, so the budget of %(name)s cannot be kept.")
+            % {"model": model.name, "name": organisation.name}
+        )
     try:
         completion.link_of(endpoint)
     except DomainError as problem:
@@ -37,12 +44,12 @@ def blocking(model: LanguageModel) -> list[str]:
     return problems
 
 
-def preview(model: LanguageModel, asks: Sequence[ModelQuestion]) -> Preview:
-    """Estimate what these questions would cost, without asking them.
+def preview(model: LanguageModel, asks: Sequence[ModelQuestion], project_id: int) -> Preview:
+    """Estimate what these questions would cost a project, without asking them.
 
     Tokens to be expected: a token for four bytes, and answers half as long as they may be.
     """
-    sizes, cached = _sizes(model, asks)
+    sizes, cached = _sizes(model, asks, project_id)
     tokens_in = sum(size.expected_in for size in sizes)
     tokens_out = sum((size.most_out + 1) // 2 for size in sizes)
     cost, at_most = wording.cost_of(model, tokens_in, tokens_out), None
@@ -78,15 +85,15 @@ def preview(model: LanguageModel, asks: Sequence[ModelQuestion]) -> Preview:
     )
 
 
-def _sizes(model: LanguageModel, asks: Sequence[ModelQuestion]) -> tuple[list[wording.Size], int]:
+def _sizes(
+    model: LanguageModel, asks: Sequence[ModelQuestion], project_id: int
+) -> tuple[list[wording.Size], int]:
     """Sizes of the requests still to be made, and how many questions are answered already."""
     sizes, cached, seen = [], 0, set()
     for start in range(0, len(asks), PART):
         told = [(ask, wording.messages_of(model, ask)) for ask in asks[start : start + PART]]
         keys = [wording.key_of(model, ask, messages) for ask, messages in told]
-        rows = LLMCall.objects.filter(
-            project_id=model.endpoint.project_id, key__in=keys, state=CallState.DONE
-        )
+        rows = LLMCall.objects.filter(project_id=project_id, key__in=keys, state=CallState.DONE)
         done = set(rows.values_list("key", flat=True))
         for key, (ask, messages) in zip(keys, told, strict=True):
             if key in done:
@@ -101,15 +108,14 @@ def _budget(
     endpoint: Endpoint, cost: Decimal | None, at_most: Decimal | None
 ) -> tuple[list[str], list[str]]:
     """Problems and warnings about money."""
-    currency = endpoint.project.currency
+    currency = endpoint.owner.currency
     if cost is None or at_most is None:
         return [], [_("The price of this model is not known, so no cost can be told.")]
     problems, warnings = [], []
-    if endpoint.hard_budget is not None:
-        left = max(Decimal(), endpoint.hard_budget - endpoint.spent - endpoint.reserved)
+    for name, left in _budgets_left(endpoint):
         told = {
             "left": small_money(left, currency),
-            "endpoint": endpoint.name,
+            "endpoint": name,
             "cost": small_money(cost, currency),
         }
         if cost > left:
@@ -130,6 +136,18 @@ def _budget(
         )
         warnings.append(text % {"endpoint": endpoint.name, "soft": small_money(soft, currency)})
     return problems, warnings
+
+
+def _budgets_left(endpoint: Endpoint) -> Iterator[tuple[str, Decimal]]:
+    """Yield what is left of each budget that holds calls back, with whose it is."""
+    if endpoint.hard_budget is not None:
+        left = endpoint.hard_budget - endpoint.spent - endpoint.reserved
+        yield endpoint.name, max(Decimal(), left)
+    organisation = organisation_of(endpoint)
+    if organisation is not None and organisation.model_budget is not None:
+        use = use_of(organisation)
+        left = organisation.model_budget - use.spent - use.reserved
+        yield organisation.name, max(Decimal(), left)
 
 
 def _minutes(endpoint: Endpoint, sizes: Sequence[wording.Size]) -> float | None:

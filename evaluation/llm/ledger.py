@@ -16,10 +16,13 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import connection, transaction
+from django.db.models import Q
 from django.utils import timezone
 
+from annotation.models import Organisation
 from annotation.records.installation_state import is_switched_on
 from crowdqc.money import as_decimal
+from evaluation.llm.organisation import Room, is_shared_with, lock_organisation_of, room_in
 from evaluation.llm.quotas import add_to_month, month_total, spend_limit
 from evaluation.models import CallState, Endpoint, LLMCall
 
@@ -74,9 +77,10 @@ class Turn:
     leased: dict[int, int] = field(default_factory=dict)
     elsewhere: list[int] = field(default_factory=list)  # finished, or held by somebody else
     until: dt.datetime | None = None  # nothing more before: the limits of a minute, or a pause
-    short: bool = False  # the hard budget does not allow the next one now
-    month: Decimal = Decimal()  # what models of the project may cost in a month
-    quota: Decimal | None = None  # the same, where it is why the next one is not allowed now
+    short: bool = False  # a hard budget does not allow the next one now: the endpoint's,
+    shared: Room | None = None  # this one, of the organisation,
+    quota: Decimal | None = None  # or what models of the project may cost in a month
+    month: Decimal = Decimal()  # the same, where it is asked for
     capped: bool = False  # what the run may cost does not allow the next one now
     refused: str = ""  # why nothing at all may be asked any more
     taken: set[int] = field(default_factory=set)  # not settled: somebody took the call up
@@ -104,9 +108,17 @@ def settle_and_lease(
         found.taken = _settle(endpoint, lease, settled)
     if pause is not None and (endpoint.paused_until is None or endpoint.paused_until < pause):
         endpoint.paused_until = pause
-    found.refused = _refusal(endpoint, priced, cap) if wanted else ""
+    organisation = lock_organisation_of(endpoint) if wanted else None
+    if wanted:
+        found.refused = _refusal(endpoint, organisation, wanted, priced=priced, cap=cap)
     if wanted and not found.refused:
-        granted = _grant(endpoint, wanted, found, cap, _room(endpoint, beside, wanted, found))
+        # All calls at this endpoint line up at its row: nobody adds to what was spent meanwhile.
+        limits = _Limits(
+            cap=None if cap is None else cap.most - spent_by(cap.run_id, cap.since),
+            month=_room(endpoint, beside, wanted, found),
+            shared=None if organisation is None else room_in(organisation, endpoint),
+        )
+        granted = _grant(endpoint, wanted, found, limits)
         if granted:
             _lease(model_id, lease, granted, found)
     endpoint.save(
@@ -125,38 +137,70 @@ def settle_and_lease(
     if found.quota is not None:
         found.spent = month_total([endpoint, *beside])
         found.reserved = sum((one.reserved for one in (endpoint, *beside)), Decimal())
+    elif found.shared is not None:
+        found.budget = found.shared.most
+        found.spent, found.reserved = found.shared.spent, found.shared.reserved
     return found
 
 
 def _lock(endpoint_id: int, *, with_project: bool) -> tuple[Endpoint, list[Endpoint]]:
-    """Lock an endpoint, and with it all others of its project: a month's costs are theirs too."""
+    """Lock an endpoint, and with it all others of its project: a month's costs are theirs too.
+
+    One that an organisation shares has no project, so it is locked alone.
+    """
     rows = Endpoint.objects.select_for_update(no_key=True)
     if not with_project:
         return rows.get(pk=endpoint_id), []
     of_project = Endpoint.objects.filter(pk=endpoint_id).values("project")
-    found = {one.pk: one for one in rows.filter(project__in=of_project).order_by("pk")}
+    mine = Q(pk=endpoint_id) | Q(project__in=of_project)
+    found = {one.pk: one for one in rows.filter(mine).order_by("pk")}
     return found.pop(endpoint_id), list(found.values())
 
 
 def _room(
     endpoint: Endpoint, beside: Sequence[Endpoint], wanted: Sequence[LeaseRequest], found: Turn
 ) -> Decimal | None:
-    """Return what the project's models may still cost this month; None where calls cost nothing."""
-    if not any(one.most for one in wanted):
+    """Return what the project's models may still cost this month; None where calls cost nothing.
+
+    None at a shared endpoint too: the organisation's budget bounds it.
+    """
+    if endpoint.project_id is None or not any(one.most for one in wanted):
         return None
     found.month = spend_limit(endpoint.project_id)
     return found.month - month_total([endpoint, *beside])
 
 
-def _refusal(endpoint: Endpoint, priced: bool, cap: Cap | None) -> str:
+def _refusal(
+    endpoint: Endpoint,
+    organisation: Organisation | None,
+    wanted: Sequence[LeaseRequest],
+    *,
+    priced: bool,
+    cap: Cap | None,
+) -> str:
     """Why nothing may be asked, whatever was so when the run began; else ""."""
     if not is_switched_on("models"):
         return "The owner of this site switched calls to language models off."
     if endpoint.archived_at is not None:
         return f"{endpoint.name} was archived; nothing more is asked there."
-    if endpoint.hard_budget is not None and not priced:
-        return f"{endpoint.name} has a hard budget now, which needs the prices of the model."
-    if cap is not None and not priced:
+    if (
+        organisation is not None
+        and endpoint.project_id is None
+        and not is_shared_with(organisation, wanted[0].call_id)
+    ):
+        return f"{endpoint.name} is shared by {organisation.name}, which the project has left."
+    return "" if priced else _price_refusal(endpoint, organisation, cap)
+
+
+def _price_refusal(endpoint: Endpoint, organisation: Organisation | None, cap: Cap | None) -> str:
+    """Why a model without prices may not be asked; else ""."""
+    budgets = [(endpoint.name, endpoint.hard_budget)]
+    if organisation is not None:
+        budgets.append((organisation.name, organisation.model_budget))
+    for name, budget in budgets:
+        if budget is not None:
+            return f"{name} has a hard budget now, which needs the prices of the model."
+    if cap is not None:
         return "What this run may cost is limited, which needs the prices of the model."
     return ""
 
@@ -179,12 +223,27 @@ def spent_by(run_id: int, since: dt.datetime) -> Decimal:
     return found
 
 
+@dataclass
+class _Limits:
+    """What the next calls may cost: by the run, the project's month and the organisation."""
+
+    cap: Decimal | None
+    month: Decimal | None
+    shared: Room | None
+
+    def take(self, most: Decimal) -> None:
+        """Set aside what a call can cost at most."""
+        self.cap = None if self.cap is None else self.cap - most
+        self.month = None if self.month is None else self.month - most
+        if self.shared is not None:
+            self.shared.reserved += most
+
+
 def _grant(
     endpoint: Endpoint,
     wanted: Sequence[LeaseRequest],
     found: Turn,
-    cap: Cap | None,
-    left: Decimal | None,
+    limits: _Limits,
 ) -> list[LeaseRequest]:
     """Return the calls that may be sent now; note in ``found`` what became of the others."""
     now = timezone.now()
@@ -201,8 +260,6 @@ def _grant(
         .values_list("pk", flat=True)
     )
     granted: list[LeaseRequest] = []
-    # All calls at this endpoint line up at its row, so nobody adds to what was spent meanwhile.
-    room = None if cap is None else cap.most - spent_by(cap.run_id, cap.since)
     for one in wanted:
         if one.call_id not in free:
             found.elsewhere.append(one.call_id)
@@ -215,15 +272,17 @@ def _grant(
         ):
             found.short = True
             break
-        elif left is not None and one.most and one.most > left:
+        elif limits.month is not None and one.most and one.most > limits.month:
             found.short, found.quota = True, found.month
             break
-        elif room is not None and one.most > room:
+        elif limits.shared is not None and one.most > limits.shared.left:
+            found.short, found.shared = True, limits.shared
+            break
+        elif limits.cap is not None and one.most > limits.cap:
             found.capped = True
             break
         else:
-            room = None if room is None else room - one.most
-            left = None if left is None else left - one.most
+            limits.take(one.most)
             endpoint.window_requests += 1
             endpoint.window_tokens += one.tokens
             endpoint.reserved += one.most

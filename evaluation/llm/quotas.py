@@ -45,9 +45,13 @@ def spend_limit(project_id: int) -> Decimal:
 
 
 def require_spend(model: LanguageModel) -> None:
-    """Raise LimitExceeded where the month's costs are used; models without a price cost nothing."""
-    if model.price_in is not None:
-        require_quota(MODEL_SPEND, model.endpoint.project)
+    """Raise LimitExceeded where the month's costs are used; models without a price cost nothing.
+
+    A model that an organisation shares is bounded by the organisation's budget.
+    """
+    project = model.endpoint.project
+    if project is not None and model.price_in is not None:
+        require_quota(MODEL_SPEND, project)
 
 
 def _spent(project: Project) -> int:

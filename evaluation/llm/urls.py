@@ -1,12 +1,29 @@
 """Addresses of a project's language models."""
 
-from django.urls import path
+from django.urls import URLPattern, path
 
 from evaluation.llm.views import models, prompts
 
 ENDPOINT = "models/endpoints/<int:endpoint_id>/"
 PROMPT = "models/prompts/<int:prompt_id>/"
 MODEL = "models/<int:model_id>/"
+
+
+def endpoint_patterns(prefix: str) -> list[URLPattern]:
+    """Addresses of the endpoints of a project or an organisation; ``prefix`` begins their names."""
+    rows = (
+        ("models/endpoints/new/", models.endpoint_new, "endpoint_new"),
+        (ENDPOINT, models.endpoint, "endpoint"),
+        (f"{ENDPOINT}archive/", models.endpoint_archive, "endpoint_archive"),
+        (f"{ENDPOINT}new/", models.model_new, "model_new"),
+        (f"{ENDPOINT}names/", models.model_names, "names"),
+        (MODEL, models.model, "model"),
+        (f"{MODEL}probe/", models.model_probe, "model_probe"),
+        (f"{MODEL}found/", models.model_found, "model_found"),
+        (f"{MODEL}archive/", models.model_archive, "model_archive"),
+    )
+    return [path(address, view, name=f"{prefix}_{name}") for address, view, name in rows]
+
 
 urlpatterns = [
     path("models/", models.models, name="models"),
@@ -17,13 +34,5 @@ urlpatterns = [
     path(f"{PROMPT}try/", prompts.prompt_try, name="models_prompt_try"),
     path("models/calls/", models.calls, name="models_calls"),
     path("models/calls/<int:call_id>/", models.call, name="models_call"),
-    path("models/endpoints/new/", models.endpoint_new, name="models_endpoint_new"),
-    path(ENDPOINT, models.endpoint, name="models_endpoint"),
-    path(f"{ENDPOINT}archive/", models.endpoint_archive, name="models_endpoint_archive"),
-    path(f"{ENDPOINT}new/", models.model_new, name="models_model_new"),
-    path(f"{ENDPOINT}names/", models.model_names, name="models_names"),
-    path(MODEL, models.model, name="models_model"),
-    path(f"{MODEL}probe/", models.model_probe, name="models_model_probe"),
-    path(f"{MODEL}found/", models.model_found, name="models_model_found"),
-    path(f"{MODEL}archive/", models.model_archive, name="models_model_archive"),
+    *endpoint_patterns("models"),
 ]

@@ -14,7 +14,6 @@ from annotation.api.frame.base import Body, Listing, read
 from annotation.api.frame.endpoint import Endpoint
 from crowdqc.web.fields import PlainMoneyField
 from evaluation.llm.selectors import calls as llm_calls
-from evaluation.llm.selectors import models as llm_models
 from evaluation.llm_runs import start as ask_start
 from evaluation.models import LanguageModel, LLMCall
 from evaluation.runs.api import RunOut, run_for
@@ -104,7 +103,7 @@ class ProjectModels(Listing):
     @extend_schema(responses=ModelOut(many=True), summary="Language models of a project")
     def get(self, request: Request, project_id: int) -> Response:
         access = get_access(request, project_id)
-        return self.page(llm_models.usable_models(access.project), ModelOut)
+        return self.page(LanguageModel.objects.usable(access.project.pk), ModelOut)
 
 
 class TaskAsking(Endpoint):

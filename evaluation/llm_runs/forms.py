@@ -34,12 +34,7 @@ def _named(model: LanguageModel) -> str:
 
 def _models(task: Task, use: str) -> list[LanguageModel]:
     """The project's models; those that can be asked now stand first."""
-    found = LanguageModel.objects.filter(
-        endpoint__project=task.project_id,
-        endpoint__archived_at__isnull=True,
-        archived_at__isnull=True,
-        use=use,
-    ).select_related("endpoint")
+    found = LanguageModel.objects.usable(task.project_id, use)
     return sorted(found, key=lambda one: not one.can)
 
 

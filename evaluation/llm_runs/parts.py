@@ -27,17 +27,8 @@ NOTHING_NEW = gettext_noop("Nothing new came, so nothing has to be run again."),
 
 def chat_model(task: Task, pk: Any, use: str = LanguageModel.Use.CHAT) -> LanguageModel:
     """Return a model of the task's project by id; Invalid if it is not usable for ``use``."""
-    found = (
-        LanguageModel.objects.filter(
-            pk=pk if isinstance(pk, int) else 0,
-            endpoint__project=task.project_id,
-            endpoint__archived_at__isnull=True,
-            archived_at__isnull=True,
-            use=use,
-        )
-        .select_related("endpoint")
-        .first()
-    )
+    rows = LanguageModel.objects.usable(task.project_id, use)
+    found = rows.filter(pk=pk if isinstance(pk, int) else 0).first()
     if found is None:
         raise Invalid(
             gettext("There is no such model."),

@@ -60,7 +60,7 @@ def prepare(*, task: Task, method: str, raw: Mapping[str, Any]) -> Prepared:
     asking = find_run_spec(task, method)
     params = run_types.run_types()[method].clean_params(raw)
     plan = asking.plan(task, params)
-    found = preview(plan.model, plan.asks)
+    found = preview(plan.model, plan.asks, task.project_id)
     return Prepared(
         asking, params, plan, found, lane_of(asking, params), over_soft(plan.model, found)
     )

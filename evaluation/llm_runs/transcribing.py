@@ -188,7 +188,7 @@ def compute(run: Run, steps: Recorder) -> Row:
     asks, recordings = asked.asks, {_subject(row): row for row in work.recordings}
     steps.set_words(count=asked.sentence)
     steps.begin(ASK, total=len(asks))
-    _requeue(asked.model, asks)
+    _requeue(run, asked.model, asks)
     source = speech_source(Speaking(recordings, run.started_by))
     replies = fetch_replies(run, asked.model, asks, steps, source)
     answered = sum(reply.value is not None for reply in replies)
@@ -206,12 +206,12 @@ def compute(run: Run, steps: Recorder) -> Row:
     }
 
 
-def _requeue(model: LanguageModel, asks: Sequence[ModelQuestion]) -> None:
+def _requeue(run: Run, model: LanguageModel, asks: Sequence[ModelQuestion]) -> None:
     """Ask again what was answered though no transcript is there: a job ended in between."""
     keys = [key_of(model, ask, messages_of(model, ask)) for ask in asks]
-    LLMCall.objects.filter(
-        project_id=model.endpoint.project_id, key__in=keys, state=CallState.DONE
-    ).update(state=CallState.QUEUED, not_before=None, finished_at=None)
+    LLMCall.objects.filter(project_id=run.project_id, key__in=keys, state=CallState.DONE).update(
+        state=CallState.QUEUED, not_before=None, finished_at=None
+    )
 
 
 def write(run: Run, done: Row) -> RunOutcome:

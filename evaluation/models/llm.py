@@ -6,18 +6,25 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
-from annotation.models import Project
+from annotation.models import Organisation, Project
 from evaluation.models.runs import Run
 
 
 class Endpoint(models.Model):
     """An OpenAI-compatible address of a project, with its key, its limits and its budget.
 
+    One of an organisation instead can be used by all its projects.
+
     ``spent`` is what finished calls cost, ``reserved`` the most that those in flight can cost;
     both only move while the row is locked, so that jobs together never pass ``hard_budget``.
     """
 
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="endpoints")
+    project = models.ForeignKey(
+        Project, on_delete=models.CASCADE, null=True, blank=True, related_name="endpoints"
+    )
+    organisation = models.ForeignKey(
+        Organisation, on_delete=models.PROTECT, null=True, blank=True, related_name="endpoints"
+    )
     name = models.CharField(max_length=80)
     base_url = models.URLField(max_length=300)
     # The key: the name of an environment variable, or the key itself, sealed. Both empty: none.
@@ -61,6 +68,16 @@ class Endpoint(models.Model):
                 condition=Q(archived_at__isnull=True),
                 name="endpoint_name_once",
             ),
+            models.UniqueConstraint(
+                fields=["organisation", "name"],
+                condition=Q(archived_at__isnull=True),
+                name="shared_endpoint_name_once",
+            ),
+            models.CheckConstraint(
+                condition=Q(project__isnull=False, organisation__isnull=True)
+                | Q(project__isnull=True, organisation__isnull=False),
+                name="endpoint_of_one",
+            ),
             models.CheckConstraint(
                 condition=Q(spent__gte=0)
                 & Q(reserved__gte=0)
@@ -72,6 +89,41 @@ class Endpoint(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def owner(self) -> Project | Organisation:
+        """Whose it is: a project's, or an organisation's for all its projects."""
+        owner = self.project if self.project_id is not None else self.organisation
+        assert owner is not None  # noqa: S101 (endpoint_of_one)
+        return owner
+
+
+def owned_by(owner: Project | Organisation) -> dict[str, Project | Organisation]:
+    """Return the column that says whose an endpoint is, with its value."""
+    return {"project" if isinstance(owner, Project) else "organisation": owner}
+
+
+def reachable(project_id: int, path: str = "") -> Q:
+    """Return the condition that a project may use an endpoint: its own or its organisation's.
+
+    ``path`` leads to the endpoint, as "endpoint__".
+    """
+    organisation = Project.objects.filter(pk=project_id).values("organisation")
+    own, shared = {f"{path}project": project_id}, {f"{path}organisation__in": organisation}
+    return Q(**own) | Q(**shared)
+
+
+class ModelRows(models.QuerySet["LanguageModel"]):
+    """Language models, and those of them that a project may ask."""
+
+    def usable(self, project_id: int, use: str = "") -> ModelRows:
+        """Models that the project may ask: neither they nor their endpoint is archived."""
+        rows = self.filter(
+            reachable(project_id, "endpoint__"),
+            endpoint__archived_at__isnull=True,
+            archived_at__isnull=True,
+        ).select_related("endpoint")
+        return rows.filter(use=use) if use else rows
 
 
 class LanguageModel(models.Model):
@@ -98,6 +150,8 @@ class LanguageModel(models.Model):
     probe_asked_at = models.DateTimeField(null=True, blank=True)  # since when a job probes it
     created_at = models.DateTimeField(auto_now_add=True)
     archived_at = models.DateTimeField(null=True, blank=True)
+
+    objects = ModelRows.as_manager()
 
     class Meta:
         ordering = ["name"]

@@ -40,6 +40,8 @@ LEFT_OUT: dict[str, str] = {
     "annotation.User_user_permissions": PERSON,
     "annotation.ProjectPlugin": "the target has plug-ins of its own",
     "annotation.QuotaOverride": "the target has quotas of its own",
+    "annotation.Organisation": "the project joins one of the target, if any",
+    "annotation.OrganisationMember": "the project joins one of the target, if any",
     "annotation.Invitation": KEPT,
     "annotation.WorkerOrigin": "digests by a key of the installation, kept for some days",
     "annotation.ApiToken": KEPT,

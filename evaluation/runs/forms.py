@@ -129,12 +129,7 @@ class RunForm(forms.Form):
         if "encoder" not in self.fields:
             return
         widget = self.fields["encoder"].widget
-        there = LanguageModel.objects.filter(
-            endpoint__project=project_id,
-            use=LanguageModel.Use.EMBEDDING,
-            archived_at__isnull=True,
-            endpoint__archived_at__isnull=True,
-        ).select_related("endpoint")
+        there = LanguageModel.objects.usable(project_id, LanguageModel.Use.EMBEDDING)
         named = {
             f"endpoint:{one.pk}": gettext("%(model)s at %(endpoint)s")
             % {"model": one.name, "endpoint": one.endpoint.name}

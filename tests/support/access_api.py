@@ -13,11 +13,12 @@ NO_RUN = "CNFNN"  # no run is finished here
 
 OWNERS_READ = (
     "state", "projects", "people", "quotas", "audit", "retention", "growth", "project_quotas",
-    "deletion", "books",
+    "deletion", "books", "organisations", "organisation", "organisation_members",
 )  # fmt: skip
 OWNERS_ACT = (
     "read_only", "writable", "broadcast", "remove_demo", "transfer", "archive", "reopen",
     "close", "reopen_account", "reset_factor", "merge", "deletion", "deletion_cancel",
+    "organisation_projects", "organisation_close",
 )  # fmt: skip
 GET: dict[str, str] = {
     "api_schema": PUBLIC,
@@ -190,6 +191,8 @@ REQUESTER, EITHER, MANAGER = "CNFXF", "CNFXX", "CNFFX"
 MINE = "CNXNN"
 POST: dict[str, str] = {
     **dict.fromkeys((f"api_installation_{name}" for name in OWNERS_ACT), "CNNNN"),
+    "api_installation_organisations": "CNNNN",
+    "api_installation_organisation_members": "CNNNN",
     "api_projects": "CXXXX",
     "api_consent_texts": REQUESTER,
     "api_invitations": EITHER,

@@ -11,6 +11,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
+from annotation.accounts.organisations.actions import create_organisation
 from annotation.accounts.projects.actions import invitation_token, invite
 from annotation.accounts.tokens import actions as tokens
 from annotation.authoring.actions import tasks
@@ -42,7 +43,7 @@ from annotation.work.actions import exclusions
 from evaluation.checklists.making import actions as list_actions
 from evaluation.checklists.making import comparison
 from evaluation.llm.own.actions import save_prompt
-from evaluation.models import ChecklistVersion, ExplanationAudit, LLMCall
+from evaluation.models import ChecklistVersion, Endpoint, ExplanationAudit, LLMCall
 from evaluation.runs import engine as runs
 from tests.evaluation.corpora import pairs as pair_corpus
 from tests.evaluation.corpora import thinking as think_corpus
@@ -158,6 +159,15 @@ def asked_values(project: Project) -> dict[str, Any]:
         "prompt_id": prompt.pk,
         "method": "answers",
     }
+
+
+def organised_values(world: factories.World) -> dict[str, Any]:
+    """An organisation of the requester's, to which the project does not belong, with a model."""
+    made = create_organisation(by=None, name="Bird lab", owner=world.requester)
+    model = make_model(world.project, "http://127.0.0.1:9/v1")
+    Endpoint.objects.filter(pk=model.endpoint_id).update(project=None, organisation=made)
+    shared = {"endpoint_id": model.endpoint_id, "model_id": model.pk}
+    return {"organisation_id": made.pk, "shared": shared}
 
 
 def told_values(world: factories.World) -> dict[str, Any]:
@@ -345,6 +355,7 @@ def everything() -> tuple[dict[str, Any], dict[str, Client]]:
         "user_id": world.outsider.pk,
         **asked_values(project),
         **thought_values(project),
+        **organised_values(world),
     }
     people = {
         "anonymous": None,
@@ -379,7 +390,8 @@ ITEMS = {"label_decide": "claim_id", "label_revoke": "claim_id"}  # and an item 
 
 def address(name: str, values: dict[str, Any]) -> str:
     """The address of a route with the placeholders filled in."""
-    own = {**values, **access_api.places(name, values)}
+    shared = values["shared"] if name.startswith("organisation_") else {}
+    own = {**values, **access_api.places(name, values), **shared}
     if name.startswith("run") or name == "api_project_run":
         own["number"] = values["run_number"]
     if file := FILES.get(name.partition("_")[0]):

@@ -67,6 +67,7 @@ PACKAGE_ORDER = (
     "evaluation.operations",
     "evaluation.installation",
     "evaluation.deletion",
+    "evaluation.organisations",
 )
 HTTP = ("views", "api", "forms", "urls")
 # What connects the packages of an app; only wiring imports it.

@@ -21,6 +21,7 @@ APPS = ("annotation", "evaluation")
 # Migrations that the linter refuses and that are safe all the same, with the reason.
 ACCEPTED: dict[str, str] = {
     "evaluation/migrations/0005_longer_subjects.py": "a longer varchar rewrites no row",
+    "evaluation/migrations/0012_shared_endpoints.py": "a few rows, whose new column is empty",
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -15,6 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 
 from annotation.accounts import pseudonyms, quotas
+from annotation.accounts.organisations import actions as organisations
 from annotation.accounts.projects.consent_words import (
     CONSENT_TEXT,
     PARAGRAPHS,
@@ -32,6 +33,7 @@ from annotation.models import (
     ConsentText,
     Invitation,
     Membership,
+    Organisation,
     Project,
     Role,
     User,
@@ -58,10 +60,23 @@ def _clean_project_name(name: str) -> str:
 
 @transaction.atomic
 def create_project(
-    *, by: User, name: str, currency: str = "EUR", also_manager: bool = False
+    *,
+    by: User,
+    name: str,
+    currency: str = "EUR",
+    also_manager: bool = False,
+    organisation: Organisation | None = None,
 ) -> Project:
-    """Create a project; its owner becomes requester and, if asked, manager."""
+    """Create a project; its owner becomes requester and, if asked, manager.
+
+    One of an organisation has its currency, and begins with its settings.
+    """
     name = _clean_project_name(name)
+    settings: Mapping[str, Any] = {}
+    if organisation is not None:
+        organisation = organisations.lock_organisation(organisation)
+        organisations.require_joiner(organisation, by)
+        currency, settings = organisation.currency, organisations.default_settings(organisation)
     why_not = currencies.currency_problem(currency)
     if why_not:
         raise Invalid(why_not, fields={"currency": why_not})
@@ -70,14 +85,15 @@ def create_project(
         require_feature("projects")
     quotas.require_quota("projects", by)
     limits.require_try(limits.PROJECTS, by.pk, gettext("You have made many projects today."))
-    project = Project.objects.create(name=name, owner=by, currency=currency)
+    project = Project.objects.create(name=name, owner=by, currency=currency, **settings)
     given = [Role.REQUESTER, Role.MANAGER] if also_manager else [Role.REQUESTER]
     for role in given:
         roles.set_role(project=project, user=by, role=role)
     ConsentText.objects.create(
         project=project, number=1, text=CONSENT_TEXT, devices=True, created_by=by
     )
-    record(by=by, project=project, action="project.create", on=project, roles=given)
+    more = {"organisation": organisation.name} if organisation is not None else {}
+    record(by=by, project=project, action="project.create", on=project, roles=given, **more)
     return project
 
 

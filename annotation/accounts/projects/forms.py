@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext, gettext_lazy
 
 from annotation.accounts.security.stepup import ConfirmationNeeded
-from annotation.models import Role
+from annotation.models import Organisation, Role
 from crowdqc.currencies import USABLE
 from crowdqc.errors import DomainError, Invalid
 from crowdqc.web.edits import EditForm
@@ -55,6 +55,13 @@ class ProjectForm(forms.Form):
         label=gettext_lazy("Currency"),
         help_text=gettext_lazy("For pay and budget. It cannot be changed later."),
     )
+    organisation = forms.TypedChoiceField(
+        required=False,
+        coerce=int,
+        empty_value=None,
+        label=gettext_lazy("Organisation"),
+        help_text=gettext_lazy("Its people see the project, and its currency and settings hold."),
+    )
     also_manager = forms.BooleanField(
         required=False,
         initial=True,
@@ -64,6 +71,20 @@ class ProjectForm(forms.Form):
             "second manager who was confirmed, or allow approval by one person in the settings."
         ),
     )
+
+    def __init__(
+        self, *args: Any, organisations: Sequence[Organisation] = (), **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self._organisations = {one.pk: one for one in organisations}
+        field = self.fields["organisation"]
+        assert isinstance(field, forms.TypedChoiceField)  # noqa: S101
+        field.choices = [("", gettext("None"))] + [(one.pk, one.name) for one in organisations]
+        if not organisations:
+            del self.fields["organisation"]
+
+    def clean_organisation(self) -> Organisation | None:
+        return self._organisations.get(self.cleaned_data["organisation"])
 
 
 class InvitationForm(forms.Form):

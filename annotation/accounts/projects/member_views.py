@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.access import Access, get_access
 from annotation.accounts.actions.invitation_mail import invite_by_mail
+from annotation.accounts.organisations.selectors import list_readers
 from annotation.accounts.projects import actions
 from annotation.accounts.projects import selectors as members
 from annotation.accounts.projects.forms import InvitationForm, add_errors
@@ -57,6 +58,7 @@ def _context(request: HttpRequest, access: Access, form: InvitationForm) -> dict
         "access": access,
         "project": access.project,
         "staff": staff,
+        "readers": list_readers(access.project),
         "people_with_roles": len({member.user_id for member in staff}),
         "grants": open_grants(access.project, access.user),
         "gives_roles": can_give_roles(access),

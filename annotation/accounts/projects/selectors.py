@@ -24,7 +24,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation import hooks
-from annotation.access import Access
+from annotation.access import Access, list_organisation_roles
 from annotation.accounts.demo import offered_accounts
 from annotation.accounts.projects.actions import invitation_token
 from annotation.models import (
@@ -171,12 +171,10 @@ class ProjectRow:
 
 
 def list_projects(user: Any) -> list[ProjectRow]:
-    """Return the person's projects, newest first, by four queries."""
-    roles: dict[int, list[str]] = {}
-    for project_id, role in Membership.objects.filter(
-        user_id=user.pk, removed_at__isnull=True
-    ).values_list("project_id", "role"):
-        roles.setdefault(project_id, []).append(role)
+    """Return the person's projects, newest first, by five queries."""
+    roles: dict[int, set[str]] = {}
+    for project_id, role in all_roles(user):
+        roles.setdefault(project_id, set()).add(role)
     tasks = {
         row["project_id"]: row
         for row in Task.objects.filter(project__in=roles)
@@ -207,12 +205,9 @@ def list_projects(user: Any) -> list[ProjectRow]:
 
 
 def all_roles(user: Any) -> list[tuple[int, str]]:
-    """Return (project id, role) of each active membership."""
-    return list(
-        Membership.objects.filter(user_id=user.pk, removed_at__isnull=True).values_list(
-            "project_id", "role"
-        )
-    )
+    """Return (project id, role) of each active membership, and of each by an organisation."""
+    own = Membership.objects.filter(user_id=user.pk, removed_at__isnull=True)
+    return [*own.values_list("project_id", "role"), *list_organisation_roles(user)]
 
 
 def landing() -> dict[str, Any]:

@@ -14,6 +14,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import Access, get_access
+from annotation.accounts.organisations.selectors import (
+    list_organisations,
+    list_own_organisations,
+)
 from annotation.accounts.plugins.selectors import plugin_rows
 from annotation.accounts.projects import actions
 from annotation.accounts.projects import actions as people
@@ -72,14 +76,19 @@ def project_list(request: HttpRequest) -> HttpResponse:
     rows = list_projects(request.user)
     only_works = any(not row.is_staff for row in rows)
     offers = count_offers(cast(User, request.user)) if only_works else {}
-    context = {"rows": [(row, offers.get(row.project.pk, 0)) for row in rows]}
+    context = {
+        "rows": [(row, offers.get(row.project.pk, 0)) for row in rows],
+        "has_organisations": list_organisations(request.user).exists(),
+    }
     return render(request, "annotation/accounts/projects/project_list.html", context)
 
 
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def project_new(request: HttpRequest) -> HttpResponse:
-    form = ProjectForm(request.POST or None)
+    chosen = {"organisation": request.GET.get("organisation")}
+    own = list_own_organisations(cast(User, request.user))
+    form = ProjectForm(request.POST or None, initial=chosen, organisations=own)
     if request.method == "POST" and form.is_valid():
         try:
             project = people.create_project(by=cast(User, request.user), **form.cleaned_data)

@@ -251,7 +251,7 @@ def check_removal(project: Project, member: Membership, by: User) -> None:
         raise NotAllowed(gettext("Only the owner may end a role of their own."))
 
 
-def cancel_open_work(*, by: User, project: Project, user: User) -> None:
+def cancel_open_work(*, by: User | None, project: Project, user: User) -> None:
     """Cancel what the person began by an ended role, in the same transaction.
 
     Whoever has no role over money left proposes nothing any more: proposals are sent back,
@@ -281,7 +281,7 @@ def cancel_open_work(*, by: User, project: Project, user: User) -> None:
         ended.update(revoked_at=now, email="", sent_to="", bound_to="", mail_at=None)
 
 
-def _stop_proposals(by: User, project: Project, user: User) -> None:
+def _stop_proposals(by: User | None, project: Project, user: User) -> None:
     rows = PayoutBatch.objects.select_for_update(of=("self",), no_key=True).filter(
         project=project, proposed_by=user, state=PayoutBatch.State.PROPOSED
     )

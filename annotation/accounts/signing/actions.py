@@ -20,7 +20,7 @@ from django.utils.translation import gettext as _
 from annotation.accounts.security.log import Kind, log_event
 from annotation.accounts.signing import selectors
 from annotation.accounts.tokens import actions as tokens
-from annotation.models import AuditEntry, Membership, User
+from annotation.models import AuditEntry, Membership, OrganisationMember, User
 from annotation.records.actions.audit import record
 from crowdqc.errors import Invalid
 
@@ -85,7 +85,8 @@ def _pending_accounts() -> Q:
     """Return accounts that signed up and were never entered."""
     member = Exists(Membership.objects.filter(user=OuterRef("pk")))
     acted = Exists(AuditEntry.objects.filter(actor=OuterRef("pk")))
-    return Q(~member, ~acted, last_login=None, email="")
+    belongs = Exists(OrganisationMember.objects.filter(user=OuterRef("pk")))
+    return Q(~member, ~acted, ~belongs, last_login=None, email="")
 
 
 @transaction.atomic

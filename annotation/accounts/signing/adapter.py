@@ -20,6 +20,7 @@ from django.urls import Resolver404, resolve, reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import get_language, gettext, gettext_lazy, override
 
+from annotation.accounts.organisations.groups import follow_groups
 from annotation.accounts.projects.actions import open_invitation
 from annotation.accounts.security.log import Kind, attempted_account, log_event
 from annotation.accounts.signing import actions, outbox, selectors
@@ -142,6 +143,14 @@ class AccountAdapter(DefaultAccountAdapter):
         request.device_names = selectors.sign_in_names(user)  # type: ignore[attr-defined]
         if first:
             actions.record_sso_account(by=user)
+
+    def post_login(self, request: HttpRequest, user: Any, **hook: Any) -> Any:
+        """Let roles in organisations follow the provider's groups, once all factors are shown."""
+        sign_on = (hook.get("signal_kwargs") or {}).get("sociallogin")
+        if sign_on is not None:
+            claims = sign_on.account.get_provider_account().get_user_data() or {}
+            follow_groups(user=user, claims=claims)
+        return super().post_login(request, user, **hook)
 
     # -- addresses and passwords -------------------------------------------------------------------
 

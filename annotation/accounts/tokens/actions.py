@@ -19,6 +19,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotation.access import find_roles
 from annotation.accounts.security import factors, stepup
 from annotation.accounts.security.log import Kind, log_event
 from annotation.models import ApiToken, Project, User
@@ -79,7 +80,7 @@ def create_token(
     (``code_shown``). Where one is required, no other token gets the scope ``pay``.
     """
     _check_fields(name, scopes, days, per_minute)
-    if project and not project.memberships.filter(user=by, removed_at=None).exists():
+    if project and not find_roles(by, project.pk)[1]:
         raise Invalid(_("You do not belong to it."), fields={"project": _("One of your projects.")})
     if ApiToken.Scope.INSTALLATION in scopes and (project or not by.is_superuser):
         raise Invalid(

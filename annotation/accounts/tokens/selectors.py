@@ -9,6 +9,7 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotation.access import list_organisation_roles
 from annotation.models import ApiToken, Project, User
 
 SHOWN_AFTER = dt.timedelta(days=30)  # an ended token is listed for so long
@@ -54,4 +55,5 @@ def _row(token: ApiToken, now: dt.datetime) -> TokenRow:
 def list_bindable_projects(user: User) -> list[Project]:
     """Return projects to which a token may be bound."""
     theirs = Q(memberships__user=user, memberships__removed_at=None)
+    theirs |= Q(pk__in=[pk for pk, _role in list_organisation_roles(user)])
     return list(Project.objects.filter(theirs).distinct().order_by("name", "pk"))

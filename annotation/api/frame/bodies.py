@@ -14,6 +14,9 @@ from crowdqc.web.fields import PlainMoneyField
 class ProjectIn(Body):
     name = serializers.CharField(max_length=120)
     currency = serializers.RegexField(r"^[A-Z]{3}$", default="EUR")
+    organisation = serializers.IntegerField(
+        required=False, help_text="One of yours; its currency and settings hold"
+    )
 
 
 class TaskIn(Body):

@@ -50,7 +50,8 @@ class ProjectOut(serializers.ModelSerializer[Project]):
 
     @extend_schema_field(serializers.ListField(child=serializers.ChoiceField(Role.choices)))
     def get_roles(self, project: Project) -> list[str]:
-        return sorted(project.roles_here)  # type: ignore[attr-defined]
+        own, more = project.roles_here, project.role_by_organisation  # type: ignore[attr-defined]
+        return sorted({*own, more} - {""})
 
 
 class VersionOut(serializers.ModelSerializer[TaskVersion]):

@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotation.access import STAFF, find_roles
 from annotation.accounts.roles.selectors import Ties, list_managers, load_ties
 from annotation.accounts.security.stepup import require_strength
 from annotation.models import (
@@ -175,8 +176,13 @@ def require_decider(project: Project, by: User, doing: Words = DECIDE) -> None:
 
 def require_proposer(project: Project, by: User) -> None:
     """Raise NotAllowed unless the person is requester or manager of the project."""
-    if not may_propose(project, by):
-        raise NotAllowed(_("This needs the role of requester or manager in this project."))
+    if may_propose(project, by):
+        return
+    if find_roles(by, project.pk)[1].intersection(STAFF):
+        raise NotAllowed(
+            _("A role by the organisation decides about no pay. Ask the owner to invite you.")
+        )
+    raise NotAllowed(_("This needs the role of requester or manager in this project."))
 
 
 def roles_of(project: Project, person: User) -> list[str]:

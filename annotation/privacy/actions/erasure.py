@@ -20,6 +20,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 
+from annotation.accounts.organisations.actions import remove_member
 from annotation.accounts.security import log as security_log
 from annotation.accounts.security.stepup import needs_stepup
 from annotation.accounts.signing import actions as account_actions
@@ -39,6 +40,7 @@ from annotation.models import (
     KeptReply,
     Membership,
     Notice,
+    OrganisationMember,
     PanelMember,
     Payment,
     PaymentAttempt,
@@ -326,6 +328,8 @@ def forget_account(*, by: User) -> None:
     left = reads.keeps_account(user)
     if left:
         raise Conflict(left)
+    for member in OrganisationMember.objects.filter(user=user).select_related("organisation"):
+        remove_member(by=user, member=member)
     user.username = free_name(User.objects.all(), "username", user.pk)
     user.email = user.display_name = user.first_name = user.last_name = ""
     user.is_active = user.wants_mail = False

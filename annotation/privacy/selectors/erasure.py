@@ -26,6 +26,7 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
 
+from annotation.accounts.organisations.selectors import list_sole_ownerships
 from annotation.models import (
     Answer,
     Assignment,
@@ -270,6 +271,10 @@ def keeps_account(user: User) -> str:
     """Return why a person's account cannot be closed yet; "" if it can."""
     if Membership.objects.filter(user=user, removed_at__isnull=True).exists():
         return _("You still belong to a project. Work of yours is erased project by project first.")
+    if owned := list_sole_ownerships(user):
+        return _("You are the last owner of %(names)s. Make somebody else an owner first.") % {
+            "names": ", ".join(owned)
+        }
     if user.owned_projects.filter(deleted_at=None).exists():
         return _("You own a project; its owner stays with it.")
     if kept_work(user):

@@ -5,10 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import Q, QuerySet
+from django.db.models import Case, Q, QuerySet, Value, When
 from django.utils.translation import gettext as _
 
-from annotation.access import current_and_past_work, find_worker, worker_memberships
+from annotation.access import (
+    current_and_past_work,
+    find_worker,
+    list_organisation_roles,
+    worker_memberships,
+)
 from annotation.models import (
     Answer,
     Assignment,
@@ -26,12 +31,18 @@ from crowdqc.errors import Missing
 
 
 def list_projects(user: Any, only: int | None = None) -> QuerySet[Project]:
-    """Return the person's projects (or one), each with ``roles_here``."""
+    """Return the person's projects (or one), each with ``roles_here``
+    and ``role_by_organisation``."""
     theirs = Q(memberships__user_id=user.pk, memberships__removed_at__isnull=True)
-    rows = (
-        Project.objects.filter(theirs) if only is None else Project.objects.filter(theirs, pk=only)
+    more = list_organisation_roles(user, only)
+    rows = Project.objects.filter(theirs | Q(pk__in=[pk for pk, _role in more]))
+    rows = rows if only is None else rows.filter(pk=only)
+    return rows.annotate(
+        roles_here=ArrayAgg("memberships__role", filter=theirs, default=[]),
+        role_by_organisation=Case(
+            *(When(pk=pk, then=Value(role)) for pk, role in more), default=Value("")
+        ),
     )
-    return rows.annotate(roles_here=ArrayAgg("memberships__role", filter=theirs))
 
 
 def list_tasks(project: Project) -> QuerySet[Task]:

@@ -106,10 +106,10 @@ def questions_of(task: Task) -> list[Row]:
     return found
 
 
-def question_mode(model: LanguageModel, params: Mapping[str, Any]) -> str:
+def question_mode(task: Task, model: LanguageModel, params: Mapping[str, Any]) -> str:
     """Choose between one question per call and all at once: one if probabilities are available."""
     if params["way"] == AUTO and params["prompt"]:
-        found = own.by_ref(model.endpoint.project_id, params["prompt"])
+        found = own.by_ref(task.project_id, params["prompt"])
         return ALL if found.purpose == PURPOSES[ALL] else EACH
     if params["way"] != AUTO:
         return str(params["way"])
@@ -119,7 +119,7 @@ def question_mode(model: LanguageModel, params: Mapping[str, Any]) -> str:
 def system_of(task: Task, params: Mapping[str, Any]) -> tuple[str, str]:
     """Return name and prompt strategy of the system that answers with these options."""
     model = chat_model(task, params["model"])
-    strategy = _template(task, question_mode(model, params), params).ref
+    strategy = _template(task, question_mode(task, model, params), params).ref
     given = params["definition"].strip()
     if given and given != rubric_of(task):
         strategy += f", own definition {hashlib.sha256(given.encode()).hexdigest()[:6]}"
@@ -157,7 +157,7 @@ def plan(task: Task, params: Mapping[str, Any]) -> Plan:
 def _plan(task: Task, params: Mapping[str, Any], items: Sequence[Item], there: int) -> Plan:
     model = chat_model(task, params["model"])
     questions = questions_of(task)
-    way = question_mode(model, params)
+    way = question_mode(task, model, params)
     template = _template(task, way, params)
     places = {
         "dimension": task.current.settings.get("dimension") or "quality",  # type: ignore[union-attr]
@@ -266,7 +266,7 @@ def compute(run: Run, steps: Recorder) -> Answered:
     replies = fetch_replies(run, asked.model, asked.asks, steps)
     steps.begin(STORE)
     questions = questions_of(task)
-    way = question_mode(asked.model, params)
+    way = question_mode(task, asked.model, params)
     given, chances, incomplete = read(items, questions, replies, each=way == EACH)
     told = {
         "counts": {

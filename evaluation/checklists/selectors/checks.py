@@ -107,12 +107,7 @@ def study(task: Task) -> Row:
         .in_version(version.number)
         .count(),
         "answers": judgments.counting_rows(task).count() if task.current is not None else 0,
-        "models": LanguageModel.objects.filter(
-            endpoint__project=task.project_id,
-            endpoint__archived_at__isnull=True,
-            archived_at__isnull=True,
-            use=LanguageModel.Use.CHAT,
-        ).exists(),
+        "models": LanguageModel.objects.usable(task.project_id, LanguageModel.Use.CHAT).exists(),
     }
 
 

@@ -18,8 +18,14 @@ from evaluation.checklists.making import pipeline, stages
 from evaluation.checklists.making.pipeline import Standing
 from evaluation.checklists.making.runs import STAGE
 from evaluation.checklists.making.stages import Entries, Entry
-from evaluation.llm.selectors.models import usable_models
-from evaluation.models import Checklist, ChecklistStage, ChecklistVersion, Run, RunState
+from evaluation.models import (
+    Checklist,
+    ChecklistStage,
+    ChecklistVersion,
+    LanguageModel,
+    Run,
+    RunState,
+)
 from evaluation.runs.engine import ACTIVE
 
 # What a stage is, in a sentence, and what its button for doing it by hand is called.
@@ -361,4 +367,4 @@ def topics(project: Project) -> list[tuple[str, int]]:
 
 def has_model(project: Project) -> bool:
     """Whether a chat model can be asked."""
-    return usable_models(project, "chat").exists()
+    return LanguageModel.objects.usable(project.pk, LanguageModel.Use.CHAT).exists()

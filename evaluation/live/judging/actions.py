@@ -133,7 +133,7 @@ def _grant(
 
 def _highest_cost(task: Task, judge: Judge, items: Sequence[int]) -> Decimal:
     plan = pairs.plan(task, judge.params, items)
-    found = estimate.preview(plan.model, plan.asks)
+    found = estimate.preview(plan.model, plan.asks, task.project_id)
     if found.at_most is None and found.calls > found.cached:
         raise Conflict(_("The price of %(judge)s is not known.") % {"judge": judge.label})
     return found.at_most or Decimal()

@@ -71,12 +71,7 @@ def judges_of(evaluation: LiveEvaluation, task: Task) -> list[Judge]:
 
 def models_of(task: Task) -> list[tuple[int, str]]:
     """The project's models that can judge: id and name."""
-    rows = LanguageModel.objects.filter(
-        endpoint__project=task.project_id,
-        endpoint__archived_at__isnull=True,
-        archived_at__isnull=True,
-        use=LanguageModel.Use.CHAT,
-    ).select_related("endpoint")
+    rows = LanguageModel.objects.usable(task.project_id, LanguageModel.Use.CHAT)
     return [(one.pk, f"{one.name} ({one.endpoint.name})") for one in rows]
 
 

@@ -13,7 +13,7 @@ from django.db.models import Sum
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.models import Project, User
+from annotation.models import Organisation, Project, User
 from annotation.records.actions.audit import record
 from crowdqc import money
 from crowdqc.errors import Conflict, Invalid
@@ -21,6 +21,7 @@ from crowdqc.numbers import parse_whole
 from crowdqc.outbound import addresses
 from evaluation.llm.endpoints import keys
 from evaluation.models import CallUse, Endpoint, LanguageModel, LLMAttempt, Run
+from evaluation.models.llm import owned_by
 
 # field: lowest, highest, empty allowed
 WHOLE: dict[str, tuple[int, int, bool]] = {
@@ -39,7 +40,7 @@ MAX_BUDGET, MAX_PRICE = Decimal("9999999999"), Decimal("999999")
 def add_endpoint(
     *,
     by: User,
-    project: Project,
+    owner: Project | Organisation,
     name: str,
     base_url: str,
     key: str = "",
@@ -51,12 +52,14 @@ def add_endpoint(
     soft_budget: Decimal | None = None,
     hard_budget: Decimal | None = None,
 ) -> Endpoint:
-    """A new endpoint of the project; Invalid names the field.
+    """A new endpoint of a project, or of an organisation for all its projects.
+
+    Invalid names the field.
 
     ``key`` is sealed at once; ``key_env`` names an environment variable instead. Neither: the
-    endpoint wants no key. Budgets are in the project's currency.
+    endpoint wants no key. Budgets are in the owner's currency.
     """
-    endpoint = Endpoint(project=project, created_by=by)
+    endpoint = Endpoint(created_by=by, **owned_by(owner))
     fields = {
         "name": name,
         "base_url": base_url,
@@ -72,7 +75,7 @@ def add_endpoint(
     endpoint.save()
     record(
         by=by,
-        project=project,
+        project=endpoint.project,
         action="endpoint.add",
         on=endpoint,
         key=_key_storage(endpoint),
@@ -130,7 +133,7 @@ def set_key(*, by: User, endpoint: Endpoint, key: str = "", key_env: str = "") -
 
 
 @transaction.atomic
-def archive_endpoint(*, by: User, endpoint: Endpoint) -> Endpoint:
+def archive_endpoint(*, by: User | None, endpoint: Endpoint) -> Endpoint:
     """Take an endpoint out of use and forget its key; its calls and figures stay."""
     locked = Endpoint.objects.select_for_update(of=("self",)).get(pk=endpoint.pk)
     if locked.archived_at:
@@ -289,7 +292,7 @@ def _set_fields(endpoint: Endpoint, fields: Mapping[str, Any]) -> None:
         hint = _("Not above the hard budget.")
         raise Invalid(_("The soft budget is above the hard one."), fields={"soft_budget": hint})
     same = Endpoint.objects.filter(
-        project_id=endpoint.project_id, name=endpoint.name, archived_at__isnull=True
+        **owned_by(endpoint.owner), name=endpoint.name, archived_at__isnull=True
     )
     if same.exclude(pk=endpoint.pk).exists():
         raise Invalid(_("An endpoint of this name is there."), fields={"name": _("Taken already.")})

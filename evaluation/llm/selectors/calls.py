@@ -15,6 +15,7 @@ from crowdqc.errors import Missing
 from crowdqc.numbers import count, duration, parse_whole, percent
 from evaluation.llm.selectors.models import CALL_MARKS, OUTCOME_MARKS, small
 from evaluation.models import CallState, CallUse, LanguageModel, LLMAttempt, LLMCall, Run
+from evaluation.models.llm import reachable
 from evaluation.runs import run_types
 from evaluation.runs.selectors.lists import title_of
 
@@ -148,7 +149,8 @@ def totals(project: Project, filters: Filters, currency: str) -> list[dict[str, 
 
 def choices(project: Project) -> dict[str, list[tuple[str, str]]]:
     """List the options of the filters: models, prompts, and runs with calls (three queries)."""
-    models = LanguageModel.objects.filter(endpoint__project=project).order_by("name", "pk")
+    reached = reachable(project.pk, "endpoint__")
+    models = LanguageModel.objects.filter(reached).order_by("name", "pk")
     prompts = LLMCall.objects.filter(project=project).order_by("prompt").values_list("prompt")
     asking = Run.objects.filter(project=project, uses__isnull=False).distinct()
     runs = asking.order_by("-number").values_list("number", "method")[:100]

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, Max, Q, QuerySet
+from django.db.models import Count, F, Max, Q
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from annotation.models import Project
+from annotation.models import Organisation, Project
 from crowdqc.errors import Conflict, Missing
 from crowdqc.money import round_money
 from crowdqc.numbers import NBSP, amount, count, money, plain_decimal, small_money
@@ -21,6 +21,7 @@ from evaluation.llm.endpoints.probe import is_probe_pending
 from evaluation.llm.schemas import JSON_OBJECT, JSON_SCHEMA
 from evaluation.llm.wording import MILLION
 from evaluation.models import CallState, Endpoint, LanguageModel, LLMAttempt
+from evaluation.models.llm import owned_by, reachable
 
 MINUTE, PRICE_PLACES = 60, 6  # seconds that a price of speech is for; digits of a stored price
 # State of a call -> its mark.
@@ -154,15 +155,21 @@ class ModelRow:
     probing: bool  # a job is at it
 
 
-def endpoints(project: Project) -> list[dict[str, Any]]:
-    """The endpoints in use with their models, in two queries."""
-    found = list(Endpoint.objects.filter(project=project, archived_at__isnull=True))
+def endpoints(owner: Project | Organisation) -> list[dict[str, Any]]:
+    """The endpoints in use with their models, in two queries.
+
+    To a project those of its organisation too, with its own calls alone.
+    """
+    here = reachable(owner.pk) if isinstance(owner, Project) else Q(organisation=owner)
+    rows = Endpoint.objects.filter(here, archived_at__isnull=True).select_related("organisation")
+    found = list(rows.order_by(F("project").asc(nulls_last=True), "name"))
+    own = Q(calls__project=owner) if isinstance(owner, Project) else Q(calls__isnull=False)
     models = (
         LanguageModel.objects.filter(endpoint__in=[one.pk for one in found])
         .filter(archived_at__isnull=True)
         .annotate(
-            n=Count("calls"),
-            bad=Count("calls", filter=Q(calls__state=CallState.FAILED)),
+            n=Count("calls", filter=own),
+            bad=Count("calls", filter=own & Q(calls__state=CallState.FAILED)),
             last=Max("calls__finished_at"),
         )
         .order_by("name", "use")
@@ -170,7 +177,7 @@ def endpoints(project: Project) -> list[dict[str, Any]]:
     held: dict[int, list[ModelRow]] = {one.pk: [] for one in found}
     for model in models:
         held[model.endpoint_id].append(_model_row(model))
-    return [_row(one, held[one.pk], project.currency) for one in found]
+    return [_row(one, held[one.pk], owner) for one in found]
 
 
 def _model_row(model: LanguageModel) -> ModelRow:
@@ -187,16 +194,19 @@ def line_of(model: LanguageModel) -> ModelRow:
     return _model_row(model)
 
 
-def _row(endpoint: Endpoint, models: list[ModelRow], currency: str) -> dict[str, Any]:
+def _row(
+    endpoint: Endpoint, models: list[ModelRow], owner: Project | Organisation
+) -> dict[str, Any]:
     mark, word = key_state(endpoint)
     # An endpoint: whether its key is there, what it may cost, how fast it may be asked.
     return {
         "endpoint": endpoint,
         "key_mark": mark,
         "key_word": word,
-        "budget": budget_of(endpoint, currency),
+        "budget": budget_of(endpoint, owner.currency),
         "limits": limits_of(endpoint),
         "models": models,
+        "shared": isinstance(owner, Project) and endpoint.project_id is None,
     }
 
 
@@ -250,31 +260,27 @@ def limits_of(endpoint: Endpoint) -> list[tuple[str, str]]:
     ]
 
 
-def get_endpoint(project: Project, endpoint_id: int) -> Endpoint:
-    """An endpoint in use; Missing where there is none in this project."""
-    found = Endpoint.objects.filter(project=project, pk=endpoint_id, archived_at__isnull=True)
-    endpoint = found.first()
-    if endpoint is None:
-        raise Missing(_("There is no such endpoint in this project."))
-    endpoint.project = project
-    return endpoint
+def get_endpoint(owner: Project | Organisation, endpoint_id: int) -> Endpoint:
+    """An endpoint in use of the owner's own; Missing where there is none."""
+    found = Endpoint.objects.filter(
+        **owned_by(owner), pk=endpoint_id, archived_at__isnull=True
+    ).first()
+    if found is None:
+        raise Missing(_("There is no such endpoint here."))
+    return found
 
 
-def get_model(project: Project, model_id: int) -> LanguageModel:
-    """A model in use of an endpoint in use; Missing where there is none in this project."""
-    model = usable_models(project).filter(pk=model_id).first()
+def get_model(owner: Project | Organisation, model_id: int) -> LanguageModel:
+    """A model in use of an endpoint in use of the owner's own; Missing where there is none."""
+    rows = LanguageModel.objects.select_related("endpoint").filter(
+        **{f"endpoint__{name}": value for name, value in owned_by(owner).items()}
+    )
+    model = rows.filter(
+        pk=model_id, archived_at__isnull=True, endpoint__archived_at__isnull=True
+    ).first()
     if model is None:
-        raise Missing(_("There is no such model in this project."))
-    model.endpoint.project = project
+        raise Missing(_("There is no such model here."))
     return model
-
-
-def usable_models(project: Project, use: str = "") -> QuerySet[LanguageModel]:
-    """Models that can be asked: neither they nor their endpoint is archived."""
-    rows = LanguageModel.objects.filter(
-        endpoint__project=project, endpoint__archived_at__isnull=True, archived_at__isnull=True
-    ).select_related("endpoint")
-    return rows.filter(use=use) if use else rows
 
 
 def summary(rows: Sequence[dict[str, Any]], currency: str) -> str:

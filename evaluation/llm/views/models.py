@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
 
 from django import forms
 from django.contrib import messages
@@ -14,9 +16,11 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.access import Access, get_access
+from annotation.access import STAFF, Access, get_access
+from annotation.accounts.organisations.actions import require_owner
+from annotation.accounts.organisations.selectors import get_organisation
 from annotation.accounts.projects.forms import add_errors
-from annotation.models import Role, Task
+from annotation.models import Organisation, Project, Role, Task, User
 from annotation.records.actions import locks
 from crowdqc.errors import Conflict, DomainError, Invalid
 from crowdqc.numbers import parse_whole
@@ -30,35 +34,89 @@ from evaluation.models import Endpoint
 FORMS = ["GET", "HEAD", "POST"]
 
 
-def _task_of(request: HttpRequest, access: Access) -> Task | None:
+def _task_of(request: HttpRequest, project: Project) -> Task | None:
     """Return the task whose page led here to set up a model (``?task=``); None without one."""
     pk = parse_whole(request.GET.get("task", ""))
-    tasks = access.project.tasks.filter(current__isnull=False).select_related("current")
+    tasks = project.tasks.filter(current__isnull=False).select_related("current")
     return tasks.filter(pk=pk).first() if pk else None
 
 
-def _from_task(request: HttpRequest, access: Access) -> str:
-    """Return the query that keeps the task through the pages of endpoints and models."""
-    task = _task_of(request, access)
-    return f"?task={task.pk}" if task else ""
+@dataclass(frozen=True)
+class Place:
+    """Where endpoints are kept: in a project, or in an organisation for all its projects."""
+
+    by: User
+    owner: Project | Organisation
+    may_change: bool
+    task: Task | None = None  # whose page led here
+
+    @property
+    def query(self) -> str:
+        """What keeps the task through the pages of endpoints and models."""
+        return f"?task={self.task.pk}" if self.task else ""
+
+    @property
+    def prefix(self) -> str:
+        """How the names of its addresses begin."""
+        return "models" if isinstance(self.owner, Project) else "organisation_models"
+
+    @property
+    def urls(self) -> dict[str, str]:
+        """Names of its addresses, as templates take them."""
+        names = ("endpoint_new", "endpoint", "endpoint_archive", "model_new", "names", "model")
+        more = ("model_probe", "model_found", "model_archive")
+        return {name: f"{self.prefix}_{name}" for name in (*names, *more)}
+
+    @property
+    def top(self) -> str:
+        """The page of the project or organisation."""
+        name = "project" if isinstance(self.owner, Project) else "organisation"
+        return reverse(name, args=[self.owner.pk])
+
+    @property
+    def home(self) -> str:
+        """The page that lists its endpoints."""
+        name = "models" if isinstance(self.owner, Project) else "organisation"
+        return reverse(name, args=[self.owner.pk]) + self.query
+
+    def redirect(self, endpoint_id: int | None = None) -> HttpResponse:
+        """Lead to this page, to an endpoint on it."""
+        return redirect(f"{self.home}#endpoint-{endpoint_id}" if endpoint_id else self.home)
+
+    def rows(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return the rows of its page, each with whether it can be changed there."""
+        return [{**row, "editable": self.may_change and not row["shared"]} for row in rows]
 
 
-def _models_url(request: HttpRequest, access: Access, endpoint: Endpoint) -> str:
-    page = reverse("models", args=[access.project.pk])
-    return f"{page}{_from_task(request, access)}#endpoint-{endpoint.pk}"
+def get_place(
+    request: HttpRequest, project_id: int | None, organisation_id: int | None, *roles: str
+) -> Place:
+    """Return where an address is, for people who change its endpoints, or have these roles."""
+    if organisation_id is not None:
+        organisation = get_organisation(request.user, organisation_id)
+        user = cast(User, request.user)
+        require_owner(organisation, user)
+        return Place(user, organisation, may_change=True)
+    access = get_access(request, cast(int, project_id), *(roles or (Role.REQUESTER,)))
+    return _place_of(request, access)
+
+
+def _place_of(request: HttpRequest, access: Access) -> Place:
+    task = _task_of(request, access.project)
+    return Place(access.user, access.project, may_change=access.is_requester, task=task)
 
 
 @login_required
 @require_safe
 def models(request: HttpRequest, project_id: int) -> HttpResponse:
-    """The project's endpoints with their models, keys, budgets and limits."""
+    """The project's endpoints and its organisation's, with models, keys, budgets and limits."""
     access = get_access(request, project_id)
+    place = _place_of(request, access)
     rows = reads.endpoints(access.project)
     context = {
         "view": "models",
-        "rows": rows,
-        "came_from": _task_of(request, access),
-        "from_task": _from_task(request, access),
+        "place": place,
+        "rows": place.rows(rows),
         "needs": reads.NEEDS,
         "without": reads.WITHOUT,
         "models": sum(len(row["models"]) for row in rows),
@@ -80,39 +138,38 @@ def _refused(some: Sequence[forms.Form], error: DomainError) -> None:
 
 @login_required
 @require_http_methods(FORMS)
-def endpoint_new(request: HttpRequest, project_id: int) -> HttpResponse:
+def endpoint_new(
+    request: HttpRequest,
+    project_id: int | None = None,
+    organisation_id: int | None = None,
+) -> HttpResponse:
     """A new endpoint with its key; then its first model."""
-    access = get_access(request, project_id, Role.REQUESTER)
+    place = get_place(request, project_id, organisation_id)
     form, key = EndpointForm(request.POST or None), KeyForm(request.POST or None)
     if request.method == "POST":
         valid = [form.is_valid(), key.is_valid()]
         if all(valid):
             try:
                 fields = {**form.cleaned_data, **key.chosen()}
-                made = actions.add_endpoint(by=access.user, project=access.project, **fields)
+                made = actions.add_endpoint(by=place.by, owner=place.owner, **fields)
             except (Invalid, Conflict) as error:
                 _refused([form, key], error)
             else:
                 messages.success(
                     request, _("%(made)s is added. Add a model of it next.") % {"made": made.name}
                 )
-                page = reverse("models_model_new", args=[project_id, made.pk])
-                return redirect(page + _from_task(request, access))
+                page = reverse(place.urls["model_new"], args=[place.owner.pk, made.pk])
+                return redirect(page + place.query)
     status = 422 if form.errors or key.errors else 200
-    context = {
-        "form": form,
-        "key": key,
-        "endpoint": None,
-        "from_task": _from_task(request, access),
-    }
+    context = {"place": place, "form": form, "key": key, "endpoint": None}
     return render(request, "evaluation/llm/endpoint.html", context, status=status)
 
 
-def _replace_key(access: Access, found: Endpoint, key: KeyForm) -> str:
+def _replace_key(place: Place, found: Endpoint, key: KeyForm) -> str:
     """Replace an endpoint's key; return what was done, "" where the form says why not."""
     if key.is_valid():
         try:
-            actions.set_key(by=access.user, endpoint=found, **key.chosen())
+            actions.set_key(by=place.by, endpoint=found, **key.chosen())
         except (Invalid, Conflict) as error:
             add_errors(key, error)
         else:
@@ -120,11 +177,11 @@ def _replace_key(access: Access, found: Endpoint, key: KeyForm) -> str:
     return ""
 
 
-def _change_endpoint(access: Access, found: Endpoint, form: EndpointForm) -> str:
+def _change_endpoint(place: Place, found: Endpoint, form: EndpointForm) -> str:
     """Change an endpoint; return what was done, "" where the form says why not."""
     if form.is_valid():
         try:
-            actions.change_endpoint(by=access.user, endpoint=found, **form.cleaned_data)
+            actions.change_endpoint(by=place.by, endpoint=found, **form.cleaned_data)
         except (Invalid, Conflict) as error:
             add_errors(form, error)
         else:
@@ -134,51 +191,73 @@ def _change_endpoint(access: Access, found: Endpoint, form: EndpointForm) -> str
 
 @login_required
 @require_http_methods(FORMS)
-def endpoint(request: HttpRequest, project_id: int, endpoint_id: int) -> HttpResponse:
+def endpoint(
+    request: HttpRequest,
+    endpoint_id: int,
+    project_id: int | None = None,
+    organisation_id: int | None = None,
+) -> HttpResponse:
     """Page of one endpoint: change it, or its key by a form of its own."""
-    access = get_access(request, project_id, Role.REQUESTER)
-    found = reads.get_endpoint(access.project, endpoint_id)
+    place = get_place(request, project_id, organisation_id)
+    found = reads.get_endpoint(place.owner, endpoint_id)
     form, key, status = EndpointForm.of(found), KeyForm(), 200
     if request.method == "POST":
         if "key_kind" in request.POST:
             key = KeyForm(request.POST)
-            done = _replace_key(access, found, key)
+            done = _replace_key(place, found, key)
         else:
             with locks.lock_row(found):
                 form = EndpointForm.of(found, request.POST)
-                done = _change_endpoint(access, found, form)
+                done = _change_endpoint(place, found, form)
         if done:
             messages.success(request, done)
-            return redirect("models", project_id)
+            return place.redirect()
         status = 422
     mark, word = reads.key_state(found)
-    context = {"form": form, "key": key, "endpoint": found, "key_mark": mark, "key_word": word}
+    context = {
+        "place": place,
+        "form": form,
+        "key": key,
+        "endpoint": found,
+        "key_mark": mark,
+        "key_word": word,
+    }
     return render(request, "evaluation/llm/endpoint.html", context, status=status)
 
 
 @login_required
 @require_POST
-def endpoint_archive(request: HttpRequest, project_id: int, endpoint_id: int) -> HttpResponse:
+def endpoint_archive(
+    request: HttpRequest,
+    endpoint_id: int,
+    project_id: int | None = None,
+    organisation_id: int | None = None,
+) -> HttpResponse:
     """Take an endpoint out of use."""
-    access = get_access(request, project_id, Role.REQUESTER)
-    found = reads.get_endpoint(access.project, endpoint_id)
-    actions.archive_endpoint(by=access.user, endpoint=found)
+    place = get_place(request, project_id, organisation_id)
+    found = reads.get_endpoint(place.owner, endpoint_id)
+    actions.archive_endpoint(by=place.by, endpoint=found)
     messages.success(request, _("%(found)s is archived; its calls stay.") % {"found": found.name})
-    return redirect("models", project_id)
+    return place.redirect()
 
 
 @login_required
 @require_http_methods(FORMS)
-def model_new(request: HttpRequest, project_id: int, endpoint_id: int) -> HttpResponse:
+def model_new(
+    request: HttpRequest,
+    endpoint_id: int,
+    project_id: int | None = None,
+    organisation_id: int | None = None,
+) -> HttpResponse:
     """A new model of an endpoint, with its prices."""
-    access = get_access(request, project_id, Role.REQUESTER)
-    found = reads.get_endpoint(access.project, endpoint_id)
+    place = get_place(request, project_id, organisation_id)
+    found = reads.get_endpoint(place.owner, endpoint_id)
     only = found.names[0] if len(found.names) == 1 else ""
     form = ModelForm(request.POST or None, initial={"name": only})
     if request.method == "POST" and form.is_valid():
         try:
             made = actions.add_model(
-                by=access.user,
+                by=place.by,
                 endpoint=found,
                 name=form.cleaned_data["name"],
                 use=form.cleaned_data["use"],
@@ -191,88 +270,111 @@ def model_new(request: HttpRequest, project_id: int, endpoint_id: int) -> HttpRe
                 request,
                 _("%(made)s is added. Probe it, to learn what it can do.") % {"made": made.name},
             )
-            return redirect(_models_url(request, access, found))
+            return place.redirect(found.pk)
     status = 422 if form.errors else 200
     asking = probing.is_probe_pending(found.names_asked_at)
-    context = {
-        "form": form,
-        "endpoint": found,
-        "model": None,
-        "asking": asking,
-        "from_task": _from_task(request, access),
-    }
+    context = {"place": place, "form": form, "endpoint": found, "model": None, "asking": asking}
     return render(request, "evaluation/llm/model.html", context, status=status)
 
 
 @login_required
 @require_http_methods(FORMS)
-def model_names(request: HttpRequest, project_id: int, endpoint_id: int) -> HttpResponse:
+def model_names(
+    request: HttpRequest,
+    endpoint_id: int,
+    project_id: int | None = None,
+    organisation_id: int | None = None,
+) -> HttpResponse:
     """What the endpoint lists itself, to choose a name from; POST has a job ask for it."""
-    access = get_access(request, project_id, Role.REQUESTER)
-    found = reads.get_endpoint(access.project, endpoint_id)
+    place = get_place(request, project_id, organisation_id)
+    found = reads.get_endpoint(place.owner, endpoint_id)
     if request.method == "POST":
         probing.request_names(endpoint=found)
         found.refresh_from_db()
-    context = {"endpoint": found, "asking": probing.is_probe_pending(found.names_asked_at)}
+    context = {
+        "place": place,
+        "endpoint": found,
+        "asking": probing.is_probe_pending(found.names_asked_at),
+    }
     return render(request, "evaluation/llm/_names.html", context)
 
 
 @login_required
 @require_http_methods(FORMS)
-def model(request: HttpRequest, project_id: int, model_id: int) -> HttpResponse:
+def model(
+    request: HttpRequest,
+    model_id: int,
+    project_id: int | None = None,
+    organisation_id: int | None = None,
+) -> HttpResponse:
     """Change a model's prices."""
-    access = get_access(request, project_id, Role.REQUESTER)
-    found = reads.get_model(access.project, model_id)
+    place = get_place(request, project_id, organisation_id)
+    found = reads.get_model(place.owner, model_id)
     form = PriceForm.of(found)
     if request.method == "POST":
         with locks.lock_row(found):
             form = PriceForm.of(found, request.POST)
             if form.is_valid():
                 try:
-                    actions.change_model(by=access.user, model=found, **form.prices())
+                    actions.change_model(by=place.by, model=found, **form.prices())
                 except (Invalid, Conflict) as error:
                     add_errors(form, error)
         if not form.errors:
             messages.success(
                 request, _("The prices of %(found)s are changed.") % {"found": found.name}
             )
-            return redirect(f"{reverse('models', args=[project_id])}#endpoint-{found.endpoint_id}")
+            return place.redirect(found.endpoint_id)
     status = 422 if form.errors else 200
-    context = {"form": form, "endpoint": found.endpoint, "model": found}
+    context = {"place": place, "form": form, "endpoint": found.endpoint, "model": found}
     return render(request, "evaluation/llm/model.html", context, status=status)
 
 
 @login_required
 @require_POST
-def model_probe(request: HttpRequest, project_id: int, model_id: int) -> HttpResponse:
+def model_probe(
+    request: HttpRequest,
+    model_id: int,
+    project_id: int | None = None,
+    organisation_id: int | None = None,
+) -> HttpResponse:
     """Have a job ask the model a few short questions, to learn what it can do."""
-    access = get_access(request, project_id, Role.REQUESTER)
-    found = reads.get_model(access.project, model_id)
-    probing.request_probe(by=access.user, model=found)
-    return redirect(_models_url(request, access, found.endpoint))
+    place = get_place(request, project_id, organisation_id)
+    found = reads.get_model(place.owner, model_id)
+    probing.request_probe(by=place.by, model=found)
+    return place.redirect(found.endpoint_id)
 
 
 @login_required
 @require_safe
-def model_found(request: HttpRequest, project_id: int, model_id: int) -> HttpResponse:
+def model_found(
+    request: HttpRequest,
+    model_id: int,
+    project_id: int | None = None,
+    organisation_id: int | None = None,
+) -> HttpResponse:
     """Show a probe's result as a table cell that reloads itself until the probe is done."""
-    access = get_access(request, project_id)
-    line = reads.line_of(reads.get_model(access.project, model_id))
-    context = {"line": line, "model": line.model, "project": access.project}
+    place = get_place(request, project_id, organisation_id, *STAFF)
+    line = reads.line_of(reads.get_model(place.owner, model_id))
+    context = {"place": place, "line": line, "model": line.model, "editable": True}
     if not line.probing:
-        context["state"] = reads.state(reads.endpoints(access.project))
+        context["state"] = reads.state(reads.endpoints(place.owner))
     return render(request, "evaluation/llm/_found.html", context)
 
 
 @login_required
 @require_POST
-def model_archive(request: HttpRequest, project_id: int, model_id: int) -> HttpResponse:
+def model_archive(
+    request: HttpRequest,
+    model_id: int,
+    project_id: int | None = None,
+    organisation_id: int | None = None,
+) -> HttpResponse:
     """Take a model out of use."""
-    access = get_access(request, project_id, Role.REQUESTER)
-    found = reads.get_model(access.project, model_id)
-    actions.archive_model(by=access.user, model=found)
+    place = get_place(request, project_id, organisation_id)
+    found = reads.get_model(place.owner, model_id)
+    actions.archive_model(by=place.by, model=found)
     messages.success(request, _("%(found)s is archived; its calls stay.") % {"found": found.name})
-    return redirect("models", project_id)
+    return place.redirect()
 
 
 PER_PAGE = 50

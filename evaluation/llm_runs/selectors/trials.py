@@ -14,10 +14,10 @@ from crowdqc.errors import DomainError
 from crowdqc.numbers import parse_whole
 from evaluation.llm.own.purposes import PURPOSES
 from evaluation.llm.own.selectors import ref_of
-from evaluation.llm.selectors.models import small, usable_models
+from evaluation.llm.selectors.models import small
 from evaluation.llm_runs import start, trial
 from evaluation.llm_runs.selectors.llm_tasks import preview_in_words
-from evaluation.models import CallState, LLMCall, OwnPrompt, Run, RunState
+from evaluation.models import CallState, LanguageModel, LLMCall, OwnPrompt, Run, RunState
 from evaluation.runs.engine import ACTIVE
 from evaluation.runs.selectors.lists import STATES, title_of
 
@@ -33,7 +33,7 @@ def preview_on_item(
     ``problem`` in place of ``shown`` where nothing can be asked.
     """
     tasks = _tasks(project, prompt)
-    models = list(usable_models(project, "chat"))
+    models = list(LanguageModel.objects.usable(project.pk, LanguageModel.Use.CHAT))
     task = _pick(tasks, chosen["task"])
     model = _pick(models, chosen["model"])
     found: dict[str, Any] = {

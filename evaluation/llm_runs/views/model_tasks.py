@@ -15,11 +15,11 @@ from annotation.formats.registry import formats_listed
 from annotation.models import Task
 from crowdqc.errors import DomainError
 from crowdqc.web.htmx import page_or_fragment
-from evaluation.llm.selectors import models as llm_models
 from evaluation.llm_runs import start as ask_start
 from evaluation.llm_runs.forms import AskForm, form_of
 from evaluation.llm_runs.selectors import llm_tasks
 from evaluation.methods.replacement.method import METHOD as REPLACEMENT
+from evaluation.models import LanguageModel
 from evaluation.runs.model_answers import model_answers
 from evaluation.runs.run_types import fits
 from evaluation.runs.selectors import lists as run_reads
@@ -29,7 +29,7 @@ def _around(task: Task, *uses: str) -> dict[str, Any]:
     return {
         "task": task,
         "title": run_reads.title_of(task),
-        "usable": llm_models.usable_models(task.project).filter(use__in=uses).exists(),
+        "usable": LanguageModel.objects.usable(task.project_id).filter(use__in=uses).exists(),
     }
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db.models import Sum
 from django.utils import timezone
 
 from annotation.accounts.signing.selectors import find_user
@@ -21,7 +20,8 @@ from crowdqc.numbers import parse_whole
 from evaluation.deletion import actions as deletion
 from evaluation.deletion.books import write_books
 from evaluation.installation.demo import remove_demo
-from evaluation.models import Endpoint
+from evaluation.installation.listing import project_rows
+from evaluation.organisations import verbs as organisation_verbs
 from evaluation.retention.actions import NAMES, set_retention
 from evaluation.retention.growth import growth
 from evaluation.retention.kinds import SETTABLE
@@ -94,6 +94,7 @@ class Command(BaseCommand):
         one = verbs.add_parser("retention", help="for how long kinds of rows are kept; set one")
         one.add_argument("kind", nargs="?", choices=sorted(NAMES))
         one.add_argument("keeps", nargs="?", help="days or years, or: kept")
+        organisation_verbs.add_arguments(verbs)
         one = verbs.add_parser("audit", help="the audit log as JSON Lines")
         one.add_argument("file", help="where to write it; it must not be there yet")
         one.add_argument("--days", type=int, help="only of the last days")
@@ -124,6 +125,7 @@ class Command(BaseCommand):
             "remove-demo": self._remove_demo,
             "growth": self._growth,
             "retention": self._retention,
+            "organisation": lambda options: organisation_verbs.handle(options, self.stdout),
         }
         try:
             verbs[options["verb"]](options)
@@ -131,9 +133,7 @@ class Command(BaseCommand):
             raise CommandError(" ".join([error.message, *error.fields.values()])) from error
 
     def _projects(self, options: dict[str, Any]) -> None:
-        spent = dict(
-            Endpoint.objects.order_by().values_list("project").annotate(total=Sum("spent"))
-        )
+        spent = dict(project_rows().values_list("pk", "spent"))
         self.stdout.write("id\tname\towner\tmembers\ttasks\tanswers\tMB\tmodels\tlast active")
         for one in selectors.project_uses():
             seen = f"{one.last_activity:%Y-%m-%d}" if one.last_activity else "never"

@@ -94,12 +94,7 @@ def tuning_file(request: HttpRequest, project_id: int, task_id: int) -> Streamin
 
 def _frame(task: Task, run: Run | None, view: str, keep: str) -> dict[str, Any]:
     labels = [(slug, gettext(label)) for slug, (label, _) in reads.VIEWS.items()]
-    usable = LanguageModel.objects.filter(
-        endpoint__project=task.project_id,
-        endpoint__archived_at__isnull=True,
-        archived_at__isnull=True,
-        use=LanguageModel.Use.CHAT,
-    )
+    usable = LanguageModel.objects.usable(task.project_id, LanguageModel.Use.CHAT)
     active = task.runs.filter(method=rescaling.SLUG, state__in=ACTIVE).first()
     return {
         "task": task,

@@ -32,7 +32,7 @@ KEY = "sk-keep-this-to-yourself-4711"
 def add(project: Project, base_url: str = "https://models.example/v1", **fields: Any) -> Endpoint:
     name = fields.pop("name", "Ours")
     return endpoints.add_endpoint(
-        by=project.owner, project=project, name=name, base_url=base_url, **fields
+        by=project.owner, owner=project, name=name, base_url=base_url, **fields
     )
 
 

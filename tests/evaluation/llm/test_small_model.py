@@ -25,7 +25,7 @@ def test_a_real_model_is_probed_and_always_answers_in_the_form_asked_for(
     by = run.project.owner
     endpoint = endpoints.add_endpoint(
         by=by,
-        project=run.project,
+        owner=run.project,
         name="Small",
         base_url=small_model.base_url,
         parallel=2,

@@ -12,14 +12,19 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 from allauth.account.models import EmailAddress
+from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 from django.test import Client
 from django.urls import reverse
 
+from annotation.access import find_roles
 from annotation.accounts.actions import vouched_accounts as accounts
+from annotation.accounts.organisations import actions as organisations
 from annotation.accounts.signing import selectors
-from annotation.models import AuditEntry, User
+from annotation.models import AuditEntry, OrganisationMember, User
 from crowdqc import limits
+from crowdqc.errors import Conflict
+from crowdqc.settings.accounts import read_groups
 from tests.security.accounts.factors import grow_old
 from tests.security.accounts.mailbox import code_for, letters
 from tests.security.outbound.hostile import hostile
@@ -195,6 +200,66 @@ def test_a_stranger_cannot_have_the_provider_asked_without_end(client: Client) -
         limits.count_try(limits.SSO_STARTS, "127.0.0.1")
     answer = client.post(start)
     assert answer.status_code == 429 and "Too many sign-ins" in answer.content.decode()
+
+
+def put_into(address: str, *groups: str) -> None:
+    """Have the provider name these groups of ``vouched`` from now on."""
+    requests.get(
+        address.removesuffix("/o") + "/groups/",
+        {"name": "vouched", "group": groups},  # type: ignore[dict-item]
+        timeout=5,
+    ).raise_for_status()
+
+
+def test_roles_in_organisations_follow_the_groups_that_the_provider_names(
+    client: Client, settings: Any, address: str
+) -> None:
+    settings.OIDC_GROUPS = read_groups(
+        {
+            "heads": "Bird lab:owner",
+            "birds": "Bird Lab:member",
+            "bees": ["Bee lab:member"],
+            "gone": "No such lab:owner",
+        }
+    )
+    head = factories.make_user()
+    labs = {
+        name: organisations.create_organisation(by=None, name=name, owner=head)
+        for name in ("Bird lab", "Bee lab")
+    }
+    project = factories.make_project(organisation=labs["Bird lab"])
+
+    def roles_after(*groups: str) -> dict[str, str]:
+        put_into(address, *groups)
+        assert comes_back(Client(), "vouched").status_code == 302
+        rows = OrganisationMember.objects.exclude(user=head).select_related("organisation")
+        assert all(row.by_group for row in rows)
+        return {row.organisation.name: row.role for row in rows}
+
+    assert roles_after("birds", "gone", "others") == {"Bird lab": "member"}
+    user = User.objects.exclude(pk__in=[head.pk, project.owner_id]).get()
+    assert find_roles(user, project.pk)[1] == {"viewer"}
+    assert roles_after("birds", "heads", "bees") == {"Bird lab": "owner", "Bee lab": "member"}
+    assert find_roles(user, project.pk)[1] == {"requester"}
+    [member] = labs["Bird lab"].members.filter(user=user)
+    with pytest.raises(Conflict, match="group"):
+        organisations.set_member(by=None, organisation=labs["Bird lab"], user=user, role="member")
+    organisations.remove_member(by=None, member=member)
+    assert roles_after("birds") == {"Bird lab": "member"}
+    assert roles_after() == {} and not find_roles(user, project.pk)[1]
+    told = AuditEntry.objects.filter(actor=user, action__startswith="organisation.")
+    assert told.count() == 6 and all(entry.detail["by_group"] for entry in told)
+    # What an owner gave stays, whatever the groups are.
+    organisations.set_member(by=None, organisation=labs["Bee lab"], user=user, role="owner")
+    put_into(address, "bees")
+    comes_back(Client(), "vouched")
+    assert labs["Bee lab"].members.get(user=user).role == "owner"
+
+
+@pytest.mark.parametrize("wrong", [[], {"a": 1}, {"a": "Lab:boss"}, {"a": ":owner"}, {"a": [1]}])
+def test_groups_that_cannot_be_read_are_refused_at_the_start(wrong: Any) -> None:
+    with pytest.raises(ImproperlyConfigured):
+        read_groups(wrong)
 
 
 @pytest.mark.parametrize("way", ["password", "app", "passkey", "email"])

@@ -8,6 +8,8 @@ from oauth2_provider.oauth2_validators import OAuth2Validator
 
 
 class Claims(OAuth2Validator):
+    oidc_claim_scope = {**OAuth2Validator.oidc_claim_scope, "groups": "profile"}
+
     def get_additional_claims(self, request: Any) -> dict[str, Any]:
         user = request.user
         return {
@@ -15,4 +17,5 @@ class Claims(OAuth2Validator):
             "email": user.email,
             "email_verified": user.is_staff,
             "preferred_username": user.username,
+            "groups": sorted(user.groups.values_list("name", flat=True)),
         }

@@ -1,7 +1,7 @@
 """Addresses of the provider: the library's, and a plain sign-in."""
 
 from django.contrib.auth import login
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import include, path
@@ -23,7 +23,16 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     )
 
 
+def set_groups(request: HttpRequest) -> HttpResponse:
+    """Put a person into these groups, and out of all others."""
+    user = User.objects.get(username=request.GET["name"])
+    named = request.GET.getlist("group")
+    user.groups.set([Group.objects.get_or_create(name=name)[0] for name in named])
+    return HttpResponse()
+
+
 urlpatterns = [
+    path("groups/", set_groups),
     path("login/", sign_in),
     path("o/", include((oauth.base_urlpatterns + oauth.oidc_urlpatterns, "oauth2_provider"))),
 ]

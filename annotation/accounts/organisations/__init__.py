@@ -1,0 +1,1 @@
+"""Organisations: groups of projects, and the people who belong to them."""

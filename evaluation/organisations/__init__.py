@@ -1,0 +1,1 @@
+"""Organisations: which projects belong to one, their models, budget and pages."""
