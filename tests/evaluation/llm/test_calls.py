@@ -386,7 +386,8 @@ def test_the_limits_of_a_minute_are_kept_and_waited_for(monkeypatch: pytest.Monk
     sent = sorted(row.sent_at for row in LLMAttempt.objects.all())
     for at in range(len(sent) - 4):
         assert (sent[at + 4] - sent[at]).total_seconds() > 0.25
-    assert preview(model, [ask(n) for n in range(10, 18)]).minutes == 2
+    asks = [ask(n) for n in range(10, 18)]
+    assert preview(model, asks, run.project_id).minutes == 2
 
 
 @pytest.mark.parametrize(
@@ -423,7 +424,7 @@ def test_a_preview_says_what_it_will_cost_and_what_stands_in_its_way(
         model = make_model(run.project, stub.base_url)
         fetch_replies(run, model, [ask(1)])
         asks = [ask(n) for n in range(1, 11)]
-        told = preview(model, asks)
+        told = preview(model, asks, run.project_id)
         assert (told.calls, told.cached, told.minutes) == (10, 1, None)
         assert told.cost is not None and told.at_most is not None
         assert 0 < told.cost < told.at_most
@@ -431,18 +432,18 @@ def test_a_preview_says_what_it_will_cost_and_what_stands_in_its_way(
         spent = Endpoint.objects.get(pk=model.endpoint_id).spent
         fetch_replies(run, model, asks)
         assert told.at_most > Endpoint.objects.get(pk=model.endpoint_id).spent - spent
-        assert preview(model, asks).cached == 10
+        assert preview(model, asks, run.project_id).cached == 10
     asks = [ask(n) for n in range(20, 3000)]
     endpoint = model.endpoint
     endpoint.hard_budget, endpoint.soft_budget, endpoint.key_env = Decimal("0.1"), 0, "NO_API_KEY"
     endpoint.save()
     model.can = {}
-    told = preview(model, asks)
+    told = preview(model, asks, run.project_id)
     assert told.problems[0] == "The variable NO_API_KEY, which holds the key, is not set."
     assert "€0.10 is left" in told.problems[1]
     assert "soft budget" in told.warnings[0] and "never probed" in told.warnings[1]
     model.price_out = None
-    told = preview(model, asks)
+    told = preview(model, asks, run.project_id)
     assert told.cost is None
     assert "The price of stub-1 is not known" in told.problems[0]
     monkeypatch.setenv("NO_API_KEY", "x")
