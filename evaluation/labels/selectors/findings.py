@@ -30,20 +30,21 @@ def verdict_of(run: Run, figures: Figures, reliable: int | None) -> Finding:
     summary, certainty = figures["summary"], figures["certainty"]
     n = summary["workers"]
     resamples = (figures.get("recipe") or {}).get("params", {}).get("resamples", 1)
-    values: dict[str, str | int] = {"workers": plural(n, "worker")}
-    detail = [_agreement(run, figures)]
+    agreement = _agreement(run, figures)
     if summary["not_scored"] == n:
-        code = "label_few_workers"
-    elif not resamples:
-        code = "label_no_intervals"
-    elif not summary["better"]:
-        code = "label_none_better"
-    else:
-        code, sure = "label_certain", certainty["middle"] + certainty["high"]
-        labels = plural(certainty["items"], "label")
-        values |= {"sure": count(sure), "labels": labels, "n": sure}
-        detail.insert(0, _workers(run, summary, reliable))
-    return MESSAGES.find(code, detail=" ".join(detail), **values)
+        return MESSAGES.find("label_few_workers", detail=agreement)
+    if not resamples:
+        return MESSAGES.find("label_no_intervals", detail=agreement)
+    if not summary["better"]:
+        return MESSAGES.find("label_none_better", detail=agreement, workers=plural(n, "worker"))
+    sure = certainty["middle"] + certainty["high"]
+    return MESSAGES.find(
+        "label_certain",
+        detail=f"{_workers(run, summary, reliable)} {agreement}",
+        sure=count(sure),
+        labels=plural(certainty["items"], "label"),
+        n=sure,
+    )
 
 
 def _workers(run: Run, summary: Figures, reliable: int | None) -> str:
