@@ -16,6 +16,8 @@ from typing import Any
 from annotation.traces.settings import Rule
 
 OVER = 2.0  # times the budget of a day, at which no more is drawn
+RANDOM = "random"  # the rule that every trace matches
+DISAGREE, UNSURE, FAILED, OTHER = 40, 30, 20, 10  # priorities of draws by other rules
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Draw:
 
 def matches(rule: Rule, facts: Facts) -> bool:
     """Whether a rule draws from traces like this."""
-    if rule.kind == "random":
+    if rule.kind == RANDOM:
         return True
     if rule.kind == "error":
         return facts.errors > 0
@@ -93,16 +95,24 @@ def uniform(secret: bytes, text: str) -> float:
     return int.from_bytes(digest[:7], "big") / 2**56
 
 
-def priority_of(facts: Facts, scores: Mapping[str, float], rule: str, *, fails_below: float) -> int:
-    """How early a drawn trace is handed out: judges disagree, unsure, errors, at random."""
+def priority_of(facts: Facts, scores: Mapping[str, float], *, fails_below: float) -> int:
+    """How early a trace that a rule flagged is handed out: judges disagree, unsure, errors."""
     sides = {value < fails_below for value in scores.values() if 0 <= value <= 1}
     if len(sides) > 1:
-        return 40
+        return DISAGREE
     if facts.score is not None and abs(facts.score - fails_below) <= 0.15:
-        return 30
-    if facts.errors:
-        return 20
-    return 0 if rule == "random" else 10
+        return UNSURE
+    return FAILED if facts.errors else OTHER
+
+
+def mixed_priority(flagged: Sequence[int], at: float) -> int:
+    """How early a random draw is handed out: as one of the traces that rules flagged.
+
+    ``flagged``: their priorities; ``at`` is uniform on [0, 1). At every priority the share of
+    random draws is then their share of all draws, whatever the backlog.
+    """
+    mixed = flagged or (DISAGREE, UNSURE, FAILED, OTHER)
+    return mixed[int(at * len(mixed))]
 
 
 def attribute_values(spans: Sequence[Any], rules: Sequence[Rule]) -> dict[str, frozenset[str]]:

@@ -29,6 +29,7 @@ from django.utils.translation import gettext
 
 from annotation.models import ChoiceValue, Task, Trace, TraceSource
 from annotation.task_types.labels.fields import UNSURE
+from annotation.traces.drawing import RANDOM
 from annotation.traces.selectors import Review, reviews_of
 from annotation.traces.settings import read_settings
 from crowdqc.errors import Conflict
@@ -46,7 +47,10 @@ EARLIER = -1  # the week of traces of no week that has a rate of its own
 
 
 class DrawnTrace(NamedTuple):
-    """A drawn trace, called by its item; ``complete``: all reviews are there."""
+    """A drawn trace, called by its item; ``complete``: all reviews are there.
+
+    ``priority``: how early the queue hands it out; 0 of a random draw, whose place is random, too.
+    """
 
     item: int
     source: int
@@ -187,10 +191,17 @@ def read_traces(task: Task) -> FrozenTraces:
 
 def _read_drawn(sources: Sequence[TraceSource]) -> dict[int, tuple[DrawnTrace, int]]:
     """Drawn traces by id, complete where nobody can review them any more, and reviews wanted."""
-    names = ("item__priority", "item__held", "item__redundancy", "monday")
+    names = ("placed", "item__held", "item__redundancy", "monday")
     found = (
         with_week(Trace.objects.filter(source__in=sources, item__isnull=False))
-        .annotate(verdict=verdict_rule(sources))
+        .annotate(
+            verdict=verdict_rule(sources),
+            placed=Case(
+                When(drawn_by=RANDOM, then=Value(0)),
+                default="item__priority",
+                output_field=IntegerField(),
+            ),
+        )
         .values_list("pk", "item", "source", "stratum", "inclusion", "verdict", *names)
         .order_by("item")
     )

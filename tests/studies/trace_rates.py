@@ -4,7 +4,8 @@
 
 Populations of traces with a judge of known quality; traces are drawn by rules for random ones,
 errors and low scores. The queue hands out by priority (judges disagree, near the threshold, errors,
-others), and traces of high priority fail more often: with a backlog, less of the rest is reviewed.
+others; random draws among all of these), and traces of high priority fail more often: with a
+backlog, less of the rest is reviewed.
 Each is reviewed by one or more of some reviewers, who may differ in how much they let pass.
 """
 
@@ -79,9 +80,11 @@ def draw(
     hits = rng.random((n, 3)) < np.where(matched, crowd.rules, 0.0)
     inclusion = 1 - (1 - np.where(matched, crowd.rules, 0.0)).prod(axis=1)
     drawn = hits.any(axis=1)
-    other = np.where(hits[:, 0], 0, 10)
-    priority = np.select([disagree, near, error], [40, 30, 20], other)[drawn]
-    chance = crowd.reviewed + (1 - crowd.reviewed) * priority / 40
+    at_random = hits[drawn, 0]
+    place = np.select([disagree, near, error], [40, 30, 20], 10)[drawn]
+    place[at_random] = rng.choice(place[~at_random], at_random.sum())
+    priority = np.where(at_random, 0, place)
+    chance = crowd.reviewed + (1 - crowd.reviewed) * (place - 10) / 30
     done = rng.random(len(chance)) < chance
     stratum = matched[:, 1].astype(np.int64) + 2 * matched[:, 2]
     verdict = low.astype(np.int64)

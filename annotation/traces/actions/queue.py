@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Any
 
+from django.conf import settings as django_settings
 from django.db import transaction
 from django.db.models import Max
 from django.utils.translation import gettext as _
@@ -16,11 +18,13 @@ from annotation.chats.storage import item_content, keep_chat
 from annotation.models import Item, Task, Trace, TraceSource, User
 from annotation.records.actions.audit import record
 from annotation.task_types.labels.content import CONVERSATION
-from annotation.traces.drawing import Facts, priority_of
+from annotation.traces import drawing
+from annotation.traces.drawing import Facts
 from annotation.traces.settings import SourceSettings, read_settings
 from annotation.traces.tree import StoredSpan, build_chat
 from crowdqc.errors import Conflict, Invalid
 
+FLAGGED = 200  # of the latest traces that rules flagged, among which random draws are placed
 OUTCOME_FIELDS: tuple[dict[str, Any], ...] = (
     {
         "name": "outcome",
@@ -143,10 +147,29 @@ def add_to_queue(
         position=last + STEP,
         since=version.number,
         redundancy=version.redundancy,
-        priority=priority_of(facts, trace.scores, trace.drawn_by, fails_below=settings.fails_below),
+        priority=_priority_of(trace, settings, facts),
         **content,
     )
     return trace.item
+
+
+def _priority_of(trace: Trace, settings: SourceSettings, facts: Facts) -> int:
+    """How early it is handed out; random draws stand among those that rules flagged lately."""
+    if trace.drawn_by != drawing.RANDOM:
+        return drawing.priority_of(facts, trace.scores, fails_below=settings.fails_below)
+    if all(rule.kind == drawing.RANDOM for rule in settings.rules):
+        return 0
+    rows = Trace.objects.filter(source=trace.source, state=Trace.State.QUEUED, item__isnull=False)
+    flagged = rows.exclude(drawn_by=drawing.RANDOM).order_by("-settled_at")
+    return drawing.mixed_priority(
+        list(flagged.values_list("item__priority", flat=True)[:FLAGGED]),
+        drawing.uniform(source_secret(trace.source), f"{trace.trace_id}/priority"),
+    )
+
+
+def source_secret(source: TraceSource) -> bytes:
+    """What draws of a source rest on, which nobody outside can foresee."""
+    return hashlib.sha256(f"{django_settings.SECRET_KEY}/traces/{source.pk}".encode()).digest()
 
 
 def _draw_of(trace: Trace) -> dict[str, str]:

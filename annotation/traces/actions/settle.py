@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
-import hashlib
 import logging
 
-from django.conf import settings as django_settings
 from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Q, Sum
 from django.utils import timezone
 
 from annotation.models import Trace, TraceSource, TraceSpan
 from annotation.traces import drawing
-from annotation.traces.actions.queue import add_to_queue
+from annotation.traces.actions.queue import add_to_queue, source_secret
 from annotation.traces.actions.scores import pick_score
 from annotation.traces.figures import MOST_SCORES, figures_of
 from annotation.traces.settings import SourceSettings, read_settings
@@ -133,17 +131,13 @@ def draw_trace(trace: Trace, spans: list[StoredSpan], settings: SourceSettings) 
     ):
         factor = 0.0
     found = drawing.draw(
-        settings.rules, facts, secret=_secret(source), name=trace.trace_id, factor=factor
+        settings.rules, facts, secret=source_secret(source), name=trace.trace_id, factor=factor
     )
     trace.base_inclusion, trace.inclusion = found.base, found.inclusion
     trace.stratum = found.stratum
     if found.rule:
         trace.drawn_by, trace.state = found.rule, State.QUEUED
         add_to_queue(trace=trace, spans=spans, settings=settings, facts=facts)
-
-
-def _secret(source: TraceSource) -> bytes:
-    return hashlib.sha256(f"{django_settings.SECRET_KEY}/traces/{source.pk}".encode()).digest()
 
 
 def delete_expired(*, at_once: int = 2000) -> int:

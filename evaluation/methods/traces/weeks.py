@@ -17,14 +17,14 @@ column, where one fails three times as often (``python -m tests.studies.trace_ra
 crowd                 reviews a week  all weeks covered  false verdict  seen
 ====================  ==============  =================  =============  ====
 good judge                       986              1.000           .000  1.00
-weak judge                     1,475              1.000           .000  1.00
-useless judge                  1,833               .990           .010  1.00
+weak judge                     1,474              1.000           .010  1.00
+useless judge                  1,832               .995           .000  1.00
 rare failures                  1,184              1.000           .000  1.00
 few reviews                      236              1.000           .000  1.00
-backlog                          597              1.000           .000  1.00
-useless, backlog               1,086              1.000           .005  1.00
-strict reviewers                 984               .920           .000   .90
-4 strict reviewers               986               .955           .000   .17
+backlog                          594              1.000           .000  1.00
+useless, backlog                 917               .990           .015  1.00
+strict reviewers                 983               .955           .000   .84
+4 strict reviewers               983               .980           .000   .11
 ====================  ==============  =================  =============  ====
 """
 

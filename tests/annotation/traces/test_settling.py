@@ -142,11 +142,11 @@ def test_a_drawn_trace_is_an_item_for_so_many_blind_reviews(
 def test_traces_are_handed_out_by_how_much_a_review_tells(send: Send, source_token: Pair) -> None:
     source = source_token[0]
     task = queue_of(source)
-    configure(source, rules=[{"kind": "random", "share": 1}], judge="quality")
-    event = {"gen_ai__evaluation__name": "quality"}
-    send(chat_span(1, trace=1))
+    configure(source, rules=[{"kind": "attribute", "share": 1, "key": "tier"}], judge="quality")
+    event = {"gen_ai__evaluation__name": "quality", "tier": "gold"}
+    send(chat_span(1, trace=1, tier="gold"))
     send(otlp_span(1, 2, gen_ai__evaluation__score__value=0.45, **event), chat_span(9, trace=2))
-    send(chat_span(1, trace=3, error=True))
+    send(chat_span(1, trace=3, error=True, tier="gold"))
     send(
         otlp_span(1, 4, gen_ai__evaluation__score__value=0.9, **event),
         otlp_span(2, 4, gen_ai__evaluation__name="other", gen_ai__evaluation__score__value=0.1),
@@ -154,6 +154,31 @@ def test_traces_are_handed_out_by_how_much_a_review_tells(send: Send, source_tok
     settle_all()
     order = Item.objects.filter(task=task).order_by("-priority").values_list("trace__trace_id")
     assert [int(name, 16) for (name,) in order] == [4, 2, 3, 1]
+
+
+@pytest.mark.django_db
+def test_random_draws_stand_among_the_next_reviews_as_often_as_among_all(
+    send: Send, source_token: Pair
+) -> None:
+    """Half of the draws are random, and half of the reviews that come first are."""
+    source = source_token[0]
+    task = queue_of(source)
+    rules = [{"kind": "error", "share": 1}, {"kind": "random", "share": 1}]
+    configure(source, rules=rules, judge="quality", budget=0)
+    event = {"gen_ai__evaluation__name": "quality", "gen_ai__evaluation__score__value": 0.45}
+    for number in range(1, 161, 4):
+        send(chat_span(1, trace=number), chat_span(1, trace=number + 1))
+        send(chat_span(1, trace=number + 2, error=True))
+        send(chat_span(1, trace=number + 3, error=True, **event))  # the judge is unsure: first
+    settle_all()
+    order = Item.objects.filter(task=task).order_by("-priority", "position")
+    rules_of = list(order.values_list("trace__drawn_by", flat=True))
+    assert rules_of.count("random") == 80
+    assert 0.3 <= rules_of[:60].count("random") / 60 <= 0.7
+    configure(source, rules=rules[1:])
+    send(chat_span(1, trace=999))
+    settle_all()
+    assert task.items.get(trace__trace_id=f"{999:032x}").priority == 0  # nothing to stand among
 
 
 @pytest.mark.django_db

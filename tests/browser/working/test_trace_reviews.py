@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from annotation.authoring.actions import tasks
 from annotation.models import Project, Trace
+from annotation.traces.actions.sources import change_settings
 from tests.annotation.chats.made import SOLVED, make_chat_task
 from tests.annotation.chats.test_training import BETTER
 from tests.annotation.traces.conftest import chat_span, otlp_span
@@ -85,6 +86,9 @@ def test_three_people_review_traces_the_doubtful_first_and_blind(
 ) -> None:
     caplog.set_level("INFO")
     source = make_source(factories.make_project(), reviews=3)
+    flagged = [{"kind": "attribute", "share": 1.0, "key": "gen_ai.operation.name"}]
+    change_settings(by=source.created_by, source=source, settings={"rules": flagged})
+    source.refresh_from_db()
     receive(source, chat_span(1, 1, "Where is my parcel?"))
     receive(source, *failing_trace(2))
     task = source.task
