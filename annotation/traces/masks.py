@@ -12,6 +12,7 @@ import ipaddress
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,6 +113,30 @@ def _address_length(text: str) -> int:
 
 def _phone_length(text: str) -> int:
     return len(text) if 8 <= sum(map(str.isdecimal, text)) <= 15 else 0
+
+
+# As a country writes them: groups of digits, or digits that begin with 0. Others are too often ids.
+LOCAL_NUMBER = re.compile(
+    r"(?<![\w.,:/+-])(?:0\d{5,14}|(?:\(0?\d{1,5}\)|\d{1,6})(?:[ ./-]{1,3}\d{1,8}){1,6})(?!\w|:\d)"
+)
+MOST_LOOKS = 20_000  # at what may be a number, by one masker; the rest is replaced without a look
+
+
+def local_phone_length(text: str, country: str) -> int:
+    """Length of the phone number of a country that a text begins with; 0 for none."""
+    import phonenumbers
+
+    trunk = phonenumbers.ndd_prefix_for_region(country, True)
+    if trunk == "0" and not text.lstrip("(").startswith("0"):
+        return 0
+    for end in reversed([match.end() for match in re.finditer(r"\d+", text)]):
+        if not 6 <= sum(map(str.isdecimal, text[:end])) <= 15:
+            continue
+        with suppress(phonenumbers.NumberParseException):
+            number = phonenumbers.parse(text[:end], country)
+            if phonenumbers.is_valid_number_for_region(number, country):
+                return end
+    return 0
 
 
 def _random_length(text: str) -> int:
@@ -232,9 +257,15 @@ def _has(match: re.Match[str], group: str) -> bool:
 class Masker:
     """Replaces what its rules match, and counts the replacements by rule."""
 
-    def __init__(self, names: Iterable[str], own: Iterable[OwnMask] = ()) -> None:
+    def __init__(
+        self, names: Iterable[str], own: Iterable[OwnMask] = (), countries: Iterable[str] = ()
+    ) -> None:
         chosen = set(names)
+        self.countries, self._looks = tuple(countries), 0
         self.rules = [(name, mask) for name, mask in MASKS.items() if name in chosen]
+        if "phone" in chosen and self.countries:
+            local = Mask(MASKS["phone"].label, LOCAL_NUMBER, (), self._local_length, grouped=True)
+            self.rules.append(("phone", local))
         self.rules[:0] = [(one.name, Mask(one.name, re.compile(one.pattern))) for one in own]
         # Histories repeat the same texts in every span of a request.
         self._known: dict[str, tuple[str, dict[str, int]]] = {}
@@ -275,8 +306,14 @@ class Masker:
             if not mask.hints or any(hint in text for hint in mask.hints):
                 text, number = self._apply(name, mask, text)
                 if number:
-                    counts[name] = number
+                    counts[name] = counts.get(name, 0) + number
         return text, counts
+
+    def _local_length(self, text: str) -> int:
+        self._looks += 1
+        if self._looks > MOST_LOOKS:
+            return len(text)
+        return max(local_phone_length(text, country) for country in self.countries)
 
     def _apply(self, name: str, mask: Mask, text: str) -> tuple[str, int]:
         """Replace the matches of one rule; what stands behind a replaced part is looked at too."""

@@ -34,7 +34,7 @@ class Received:
 
 def masker_of(settings: SourceSettings) -> Masker:
     """The masks of a source."""
-    return Masker(settings.masks, settings.own_masks)
+    return Masker(settings.masks, settings.own_masks, settings.phone_countries)
 
 
 def receive(*, source: TraceSource, spans: Sequence[ReceivedSpan], rejected: int = 0) -> Received:

@@ -8,9 +8,8 @@ from typing import Any
 from django.db import transaction
 
 from annotation.models import Trace, TraceSource
-from annotation.traces.actions.receive import count_rows, touch_traces
+from annotation.traces.actions.receive import count_rows, masker_of, touch_traces
 from annotation.traces.figures import MOST_SCORES, score_value, split_scores
-from annotation.traces.masks import Masker
 from annotation.traces.settings import read_settings
 from annotation.traces.spans import is_valid_id, storable_text
 
@@ -26,7 +25,7 @@ def receive_scores(*, source: TraceSource, rows: Sequence[Mapping[str, Any]]) ->
     """
     count_rows(source, len(rows), "trace-scores")
     settings = read_settings(source.settings)
-    masker = Masker(settings.masks, settings.own_masks)
+    masker = masker_of(settings)
     named = [
         (
             str(row.get("traceId") or ""),

@@ -56,6 +56,42 @@ def test_ordinary_text_stays(text: str) -> None:
     assert Masker(MASKS).mask_text(text) == text
 
 
+LOCAL = {
+    "Tel. 0151 23456789, order 40012345": "Tel. [PHONE], order 40012345",
+    "(030) 123456-78 or 089-1234567 10:30": "[PHONE] or [PHONE] 10:30",
+    "ist 04021897000, nicht 2026-11-30": "ist [PHONE], nicht 2026-11-30",
+    "ring 06 12 34 56 78 now, 2026 2027 2028": "ring [PHONE] now, 2026 2027 2028",
+    "40012 0151/23456789": "40012 [PHONE]",
+    "100 000 000 of 1 234 567, 978-3-16-148410-0": "100 000 000 of 1 234 567, 978-3-16-148410-0",
+    "3.14159265358979 at 52.520008 13.404954, id 1764410000": (
+        "3.14159265358979 at 52.520008 13.404954, id 1764410000"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", LOCAL)
+def test_phone_numbers_of_chosen_countries_are_replaced_and_plain_numbers_stay(text: str) -> None:
+    masker = Masker(MASKS, countries=("DE", "FR"))
+    assert masker.mask_text(text) == LOCAL[text]
+    assert masker.counts["phone"] == LOCAL[text].count("[PHONE]")
+    assert Masker(MASKS).mask_text(text) == text  # without a country, none of these
+
+
+def test_ordinary_text_stays_with_countries_and_unknown_ones_are_refused() -> None:
+    masker = Masker(MASKS, countries=("DE", "FR", "US", "GB", "SE"))
+    assert [masker.mask_text(text) for text in ORDINARY] == list(ORDINARY)
+    assert read_settings(clean_settings({"phone_countries": ["DE"]})).phone_countries == ("DE",)
+    with pytest.raises(Invalid):
+        clean_settings({"phone_countries": ["XX"]})
+
+
+def test_many_numbers_take_no_longer_than_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond it, what looks like a number is replaced without a look."""
+    monkeypatch.setattr("annotation.traces.masks.MOST_LOOKS", 10)
+    masked = Masker(MASKS, countries=("DE",)).mask_text("11 22 33 44, " * 100)
+    assert 80 < masked.count("[PHONE]") < 100
+
+
 def test_masking_a_masked_text_changes_nothing() -> None:
     for masked in SECRETS.values():
         masker = Masker(MASKS)
