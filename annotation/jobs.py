@@ -21,7 +21,7 @@ from annotation.payouts.actions import sending as payment_sending
 from annotation.privacy.actions import erasure, retention
 from annotation.records.actions import replies
 from annotation.recruitment.actions import key_sets as recruitment
-from annotation.traces.actions import exchange
+from annotation.traces.actions import alerts, exchange
 from annotation.traces.actions import settle as traces
 from annotation.work.actions import leases, origins, reading
 from crowdqc import limits
@@ -116,8 +116,8 @@ def refresh_key_sets() -> int:
 
 @shared_task(ignore_result=True)
 def tell_states() -> int:
-    """Tell staff of tasks that have all they ask for."""
-    return states.tell_complete()
+    """Tell staff of tasks that have all they ask for, silent sources and backlogs of traces."""
+    return states.tell_complete() + alerts.send_alerts()
 
 
 @shared_task(ignore_result=True)

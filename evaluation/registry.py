@@ -41,6 +41,7 @@ from evaluation.rescaling import run as rescaling
 from evaluation.rescaling import scorer
 from evaluation.rescaling.selectors import rated_texts, rating_boards
 from evaluation.runs.run_types import RunType, SharedPage
+from evaluation.traces import alerts as trace_alerts
 from evaluation.traces import run as trace_runs
 from evaluation.traces import shared as trace_shared
 from evaluation.turns import run as turn_runs
@@ -89,7 +90,7 @@ IMPORTED = {kind.slug: kind for kind in (pair_runs.PUBLISHED_RUNS, published_che
 # What the evaluation app knows of answers of a shape.
 ADAPTERS = (Texts(), Pairs(), Ratings(), ItemLabels(), Responses(), Attributes(), Checks())
 # Called with a run that finished or became official.
-AFTER = (panel_watch.note_run,)
+AFTER = (panel_watch.note_run, trace_alerts.note_run)
 # The public page of a run, by method.
 REPLACEMENT = SharedPage("evaluation/replacement/shared/page.html", replacement_shared.parts)
 SHARED = {

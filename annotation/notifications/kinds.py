@@ -77,6 +77,13 @@ KINDS: dict[str, Kind] = {
     ),
     "task.closed": Kind(STAFF, gettext_lazy("Somebody else closed a task."), mailed=False),
     "task.complete": Kind(STAFF, gettext_lazy("A task has all its answers.")),
+    "traces.silent": Kind(STAFF, gettext_lazy("A source of traces has sent nothing for a while.")),
+    "traces.backlog": Kind(
+        STAFF, gettext_lazy("Drawn traces have waited too long for reviews; once a week.")
+    ),
+    "traces.failing": Kind(
+        STAFF, gettext_lazy("More traces fail than the limit that was set; once a week.")
+    ),
     "budget.nearly": Kind(STAFF, gettext_lazy("90% of a budget is approved for payment.")),
     "budget.used": Kind(STAFF, gettext_lazy("A budget is used up.")),
     "roles.waits": Kind(

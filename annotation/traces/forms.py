@@ -17,6 +17,10 @@ from crowdqc.numbers import parse_real
 from crowdqc.web.fields import NumberField
 
 NUM = {"class": "mid num"}
+AS_STORED = (
+    "budget", "judge", "fails_below", "masks", "idle_seconds", "retention_days", "silent_hours",
+    "backlog_days", "hide_system", "staff_only_requesters",
+)  # fmt: skip
 
 
 class SourceForm(forms.Form):
@@ -92,12 +96,39 @@ class SettingsForm(forms.Form):
         help_text=gettext_lazy("Name of the score. Empty: the first by name."),
     )
     fails_below = NumberField(label=gettext_lazy("Judge says fail below"))
+    failing_above = _share(
+        gettext_lazy("Alert when more fail than"),
+        gettext_lazy("Percent of traces, with the whole 95% interval above it. Empty: no alert."),
+    )
+    silent_hours = forms.IntegerField(
+        label=gettext_lazy("Alert when silent for"),
+        min_value=0,
+        max_value=8760,
+        widget=forms.NumberInput(attrs=NUM),
+        help_text=gettext_lazy("Hours without a span. 0: no alert."),
+    )
+    backlog_days = forms.IntegerField(
+        label=gettext_lazy("Alert when traces wait for"),
+        min_value=0,
+        max_value=365,
+        widget=forms.NumberInput(attrs=NUM),
+        help_text=gettext_lazy("Days without all reviews. 0: no alert."),
+    )
     masks = forms.MultipleChoiceField(
         label=gettext_lazy("Masks"),
         required=False,
         choices=[(name, mask.label) for name, mask in MASKS.items()],
         widget=forms.CheckboxSelectMultiple,
         help_text=gettext_lazy("Replaced before storage. What was replaced is stored nowhere."),
+    )
+    phone_countries = forms.CharField(
+        label=gettext_lazy("Countries of phone numbers"),
+        required=False,
+        max_length=60,
+        help_text=gettext_lazy(
+            "Such as DE, FR: numbers without a country code are masked, too, written in groups or "
+            "with a leading 0."
+        ),
     )
     own_masks = forms.CharField(
         label=gettext_lazy("Masks of your own"),
@@ -129,13 +160,9 @@ class SettingsForm(forms.Form):
     @classmethod
     def initial_of(cls, settings: SourceSettings) -> dict[str, Any]:
         """Settings as the form shows them."""
-        found: dict[str, Any] = {
-            name: getattr(settings, name)
-            for name in (
-                *("budget", "judge", "fails_below", "masks", "idle_seconds", "retention_days"),
-                *("hide_system", "staff_only_requesters"),
-            )
-        }
+        found: dict[str, Any] = {name: getattr(settings, name) for name in AS_STORED}
+        found["failing_above"] = round(100 * settings.failing_above, 6) or ""
+        found["phone_countries"] = ", ".join(settings.phone_countries)
         found["low_below"] = next(
             (one.below for one in settings.rules if one.kind == "low_score"), 0.4
         )
@@ -165,12 +192,10 @@ class SettingsForm(forms.Form):
             _attribute_rule(line) for line in given["attributes"].splitlines() if line.strip()
         ]
         own = [line.strip().partition(" ") for line in given["own_masks"].splitlines()]
-        kept = (
-            *("budget", "judge", "fails_below", "masks", "idle_seconds", "retention_days"),
-            *("hide_system", "staff_only_requesters"),
-        )
         return {
-            **{name: given[name] for name in kept},
+            **{name: given[name] for name in AS_STORED},
+            "phone_countries": re.findall(r"[A-Z0-9]+", given["phone_countries"].upper()),
+            "failing_above": (given["failing_above"] or 0) / 100,
             "rules": rules,
             "own_masks": [
                 {"name": name, "pattern": pattern.strip()} for name, _space, pattern in own if name

@@ -48,9 +48,14 @@ class SourceRow:
 
     @property
     def is_silent(self) -> bool:
-        """Whether nothing came for a day."""
-        seen = self.source.last_seen_at
-        return seen is not None and seen < timezone.now() - dt.timedelta(days=1)
+        """Whether nothing came for so long that staff is notified."""
+        return is_silent(self.source, self.settings)
+
+
+def is_silent(source: TraceSource, settings: SourceSettings) -> bool:
+    """Whether a source that sent something sends nothing any more."""
+    seen, hours = source.last_seen_at, settings.silent_hours
+    return bool(hours and seen and seen < timezone.now() - dt.timedelta(hours=hours))
 
 
 def live_sources(project: Project) -> QuerySet[TraceSource]:

@@ -42,7 +42,9 @@ class SourceSettings(_Form):
     """How traces of a source are kept, masked and drawn.
 
     ``idle_seconds``: a trace is settled after so long without a new span. ``budget``: traces drawn
-    a day on average, twice as many at most; 0: no limit. ``judge``: name of the score that draws
+    a day on average, twice as many at most; 0: no limit. Staff is notified of a source without a
+    span for ``silent_hours``, of drawn traces that wait ``backlog_days``, and when the interval of
+    the failure rate lies above ``failing_above``; 0: never. ``judge``: name of the score that draws
     and is compared with people's reviews; "" for the first. ``outcome`` and ``failing``: the field
     of a review, and its codes that mean failure.
     """
@@ -53,6 +55,7 @@ class SourceSettings(_Form):
     hide_system: bool = True
     staff_only_requesters: bool = False
     masks: tuple[str, ...] = tuple(MASKS)
+    phone_countries: tuple[str, ...] = Field(default=(), max_length=5)
     own_masks: tuple[OwnMask, ...] = Field(default=(), max_length=MOST_OWN_MASKS)
     rules: tuple[Rule, ...] = Field(
         default=(
@@ -63,6 +66,9 @@ class SourceSettings(_Form):
         max_length=MOST_RULES,
     )
     budget: int = Field(default=20, ge=0, le=1_000_000)
+    silent_hours: int = Field(default=24, ge=0, le=8760)
+    backlog_days: int = Field(default=7, ge=0, le=365)
+    failing_above: float = Field(default=0.0, ge=0, le=1)
     judge: str = Field(default="", max_length=80)
     fails_below: float = 0.5
     outcome: str = Field(default="outcome", max_length=40)
@@ -75,6 +81,16 @@ class SourceSettings(_Form):
         if unknown:
             raise ValueError(f"unknown masks: {', '.join(unknown)}")
         return tuple(name for name in MASKS if name in names)
+
+    @field_validator("phone_countries")
+    @classmethod
+    def _known_countries(cls, codes: tuple[str, ...]) -> tuple[str, ...]:
+        if codes:
+            from phonenumbers import SUPPORTED_REGIONS
+
+            if unknown := sorted(set(codes) - set(SUPPORTED_REGIONS)):
+                raise ValueError(f"unknown countries: {', '.join(unknown)}")
+        return tuple(dict.fromkeys(codes))
 
     @field_validator("own_masks")
     @classmethod

@@ -281,7 +281,8 @@ def execute(run_id: int) -> str:
                 results.store(run, kind.write(run, done), steps.finish())
                 notify_finished(run, RunState.DONE)
                 official.settle_official(run)
-                Run.objects.filter(pk=run.pk).update(follow_up_due=run.method in main_methods())
+                leads_on = kind.automatic or run.method in main_methods()
+                Run.objects.filter(pk=run.pk).update(follow_up_due=leads_on)
             take_up_follow_ups(run.task_id)
             return RunState.DONE
         state, error = RunState.FAILED, kind.fail(run, done)

@@ -80,6 +80,9 @@ MESSAGES = Catalogue(
             ),
             ACTION,
         ),
+        "traces_above": Message(
+            _("%(rate)s fail (95%% CI %(span)s), above your limit of %(limit)s."), WARNING
+        ),
         "traces_silent": Message(
             _("%(source)s sent nothing for %(age)s."),
             WARNING,
@@ -141,9 +144,10 @@ MESSAGES = Catalogue(
             needs_sure=True,
         ),
         "traces_method": Message(
-            _("Each review counts by the probability with which its trace was drawn."),
+            _("A failure is what most reviewers call one; errors that they share are in the rate."),
             NOTE,
             _(
+                "Each review counts by the probability with which its trace was drawn. "
                 "The rate is post-stratified by rule and verdict of the judge, with Wilson "
                 "intervals of each cell. A judge that is wrong makes the interval wider, not false."
             ),

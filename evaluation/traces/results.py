@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from annotation.models import Answer, Project, Task, Trace
 from annotation.models.tasks import TaskState
 from annotation.traces.selectors import SourceRow, list_sources, waiting_traces
-from crowdqc.numbers import count, duration, plural
+from crowdqc.numbers import count, duration, interval, percent, plural
 from evaluation.methods.traces.rates import LEAST
 from evaluation.models import Run, RunState
 from evaluation.results.findings import Action, Finding
@@ -24,7 +24,7 @@ from evaluation.runs import schedules
 from evaluation.runs.next_actions import run_action
 from evaluation.runs.selectors import lists as run_reads
 from evaluation.runs.study_state import StudyState, read_state
-from evaluation.traces import selectors
+from evaluation.traces import alerts, selectors
 from evaluation.traces.messages import MESSAGES
 from evaluation.traces.run import FIGURES, SLUG
 from evaluation.traces.selectors import TraceRates, read_rates
@@ -130,6 +130,7 @@ def findings_of(result: TraceResult, project: Project) -> Iterator[Finding | Non
     """What the page says: the rate, one action, warnings, and what is left out."""
     if result.estimates is not None:
         yield from selectors.findings_of(result.estimates)
+        yield _above_limit(result, result.estimates)
     else:
         yield _without_run(result)
     yield _setup_action(result, project)
@@ -146,6 +147,16 @@ def findings_of(result: TraceResult, project: Project) -> Iterator[Finding | Non
     for row in result.sources:
         if row.source.rejected:
             yield MESSAGES.find("traces_rejected", n=row.source.rejected, source=row.source.name)
+
+
+def _above_limit(result: TraceResult, found: TraceRates) -> Finding | None:
+    limit = alerts.limit_of(result.task) if result.task is not None else 0.0
+    claim = alerts.claim_above(found, limit)
+    if claim is None:
+        return None
+    span = interval(100 * claim.low, 100 * claim.high, 1)
+    values = {"rate": percent(claim.estimate, 1), "span": span, "limit": percent(limit, 1)}
+    return MESSAGES.find("traces_above", claim=claim, **values)
 
 
 def _without_run(result: TraceResult) -> Finding:

@@ -169,7 +169,7 @@ def test_unsure_and_split_reviews_are_counted_as_what_they_are(
         review(task, worker, lambda trace: next(given[number_of(trace)]))
     _frozen, data = study_of(task)
     assert list(data.draws.reviewed.value) == [0.5]
-    assert list(data.draws.priority) == [30, 0] and np.isnan(data.draws.value[1])
+    assert list(data.draws.priority) == [0, 0] and np.isnan(data.draws.value[1])
     votes = data.draws.votes
     run_on(task)
     assert rates_of(project).unsure == 1
@@ -298,11 +298,15 @@ def test_sources_are_connected_changed_and_ended_on_pages(project: Project) -> N
     tried = client.post(page, {"do": "try", "text": "mail a@example.org"})
     assert "mail [EMAIL]" in tried.content.decode()
     fields = {**form, "random": "5", "attributes": "tier=gold 50%", "budget": "7",
-              "own_masks": "ORDER sb-\\d{4}", "do": "settings"}  # fmt: skip
+              "own_masks": "ORDER sb-\\d{4}", "do": "settings", "failing_above": "2.5",
+              "phone_countries": "de, FR"}  # fmt: skip
     assert client.post(page, {**fields, "own_masks": "BAD (a+)+"}).status_code == 422
     assert client.post(page, {**fields, "attributes": "what"}).status_code == 422
+    assert client.post(page, {**fields, "phone_countries": "XX"}).status_code == 422
     assert client.post(page, fields).status_code == 302
     source.refresh_from_db()
+    assert source.settings["failing_above"] == 0.025
+    assert source.settings["phone_countries"] == ["DE", "FR"]
     kinds = {one["kind"]: one["share"] for one in source.settings["rules"]}
     assert kinds == {"random": 0.05, "error": 0.2, "low_score": 0.2, "attribute": 0.5}
     assert client.post(page, {"do": "queue", "reviews": "3"}).status_code == 302

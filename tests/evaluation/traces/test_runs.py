@@ -15,7 +15,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.models import Assignment, Project, Task, Trace, TraceSource
+from annotation.models import Assignment, Notice, Project, Task, Trace, TraceSource
+from annotation.traces.actions.sources import change_settings
 from crowdqc.errors import Conflict
 from evaluation.bundles.checking import check_report, verify
 from evaluation.bundles.makers import report_of
@@ -27,6 +28,7 @@ from tests.evaluation.bundles.files import changed, written
 from tests.evaluation.traces.conftest import make_source
 from tests.evaluation.traces.test_queue import (
     client_of,
+    codes,
     judged,
     number_of,
     open_queue,
@@ -78,6 +80,20 @@ def test_a_run_on_traces_starts_by_itself_when_enough_reviews_came(
     assert page.context["screen"].action.code == "answers_since_run"
     reviewed(source, 1, first=22)
     assert len(start_due(task)) == 1
+
+
+def test_staff_is_notified_once_where_the_whole_interval_is_above_the_limit(
+    source: TraceSource, project: Project
+) -> None:
+    task = reviewed(source, 32)  # 8 fail: 25 %, 13.3 to 42.1 %
+    for limit, notices in ((0.2, 0), (0.1, 1), (0.1, 1)):
+        settings = {"failing_above": limit}
+        change_settings(by=project.owner, source=source, settings=settings)
+        run_on(task)
+        assert Notice.objects.filter(kind="traces.failing").count() == notices
+    text = Notice.objects.get(kind="traces.failing").text
+    assert "about 25.0% of traces fail" in text and text.endswith("above your limit of 10.0%.")
+    assert "traces_above" in codes(project)
 
 
 def test_page_api_export_report_and_bundle_have_the_same_numbers(
