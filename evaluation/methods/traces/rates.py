@@ -197,7 +197,7 @@ def estimate_rates(draws: Draws, population: Population, *, level: float = 0.95)
     reviewed = draws.reviewed
     weight = (waiting / np.maximum(here, 1))[kind[done]] / reviewed.inclusion
     work = _work_of_reviewers(reviewed.votes, weight)
-    effective = effective_clusters(work)
+    effective = round(effective_clusters(work), 9)  # 3 reviewers of all traces are 3, not 2.99...
     alone = replace(reviewed, votes=NO_VOTES)
     if effective < LEAST_REVIEWERS:
         reviewed = alone

@@ -95,6 +95,18 @@ def test_reviewers_who_differ_widen_the_interval_and_few_are_named() -> None:
     assert estimate_rates(draws_of(list(value), main, votes=own), population).rests_on_few
 
 
+def test_three_people_who_review_everything_are_three_reviewers() -> None:
+    """Whatever the sums of their weights round to."""
+    rng = np.random.default_rng(3)
+    n = 164
+    found = []
+    for _ in range(40):
+        votes = Votes(np.tile(np.arange(n), 3), np.repeat(np.arange(3), n), np.zeros(3 * n))
+        draws = draws_of([0.0] * n, list(rng.uniform(0.1, 1, n)), votes=votes)
+        found.append(estimate_rates(draws, traces_of([1000, 0, 0])).rests_on_few)
+    assert not any(found)
+
+
 def test_plain_kinds_with_few_reviews_join_the_smallest_kind() -> None:
     """Kind 3 has 2 reviews: it joins kind 2, the smallest, and not kind 0."""
     value = [0.0] * 40 + [1.0] * 10 + [1.0] * 10 + [0.0] * 2
