@@ -254,12 +254,12 @@ def _unit(name: str) -> str:
 
 
 def duration(value: Number | timedelta | None) -> str:
-    """``0.3 s``, ``41 s``, ``9 min 40 s``, ``1 h 05 min``, ``3 days``."""
+    """``12 ms``, ``0.3 s``, ``41 s``, ``9 min 40 s``, ``1 h 05 min``, ``3 days``."""
     if value is None:
         return gettext("none")
     seconds = max(0.0, seconds_of(value))
     if seconds < 9.95:
-        return f"{decimal(seconds, 1) if seconds % 1 else f'{seconds:.0f}'}{NBSP}s"
+        return _short_duration(seconds)
     whole = round(seconds)
     if whole < 60:
         return f"{whole}{NBSP}s"
@@ -271,6 +271,12 @@ def duration(value: Number | timedelta | None) -> str:
         more = f" {minutes:02d}{NBSP}{_unit('min')}" if minutes else ""
         return f"{hours}{NBSP}{_unit('h')}{more}"
     return plural(hours // 24, "day", "days").replace(" ", NBSP)
+
+
+def _short_duration(seconds: float) -> str:
+    if 0 < seconds < 0.0995:
+        return f"{max(1, round(1000 * seconds))}{NBSP}ms"
+    return f"{decimal(seconds, 1) if seconds % 1 else f'{seconds:.0f}'}{NBSP}s"
 
 
 def clock(value: Number | timedelta | None) -> str:

@@ -31,7 +31,7 @@ from annotation.chats.steps import StepsView, view_steps
 from annotation.chats.storage import chat_of
 from annotation.chats.text import pretty_json
 from annotation.models import ChatContent
-from crowdqc.numbers import plural
+from crowdqc.numbers import duration, plural
 from crowdqc.web.markdown import render_markdown
 from crowdqc.web.terms import Words
 
@@ -236,9 +236,7 @@ def _call(call: ToolCall, unit: str, by_unit: Mapping[str, Sequence[Any]]) -> Ca
         notes.append(_("no result was recorded"))
     texts = [part for part in call.result or () if isinstance(part, TextPart)]
     notes += [_cut(part.cut) for part in texts if part.cut]
-    seconds = (
-        "" if call.seconds is None else _("%(seconds)s s") % {"seconds": f"{call.seconds:.1f}"}
-    )
+    seconds = "" if call.seconds is None else duration(call.seconds)
     return CallView(
         unit=unit,
         name=call.name,
@@ -265,7 +263,7 @@ def _facts(turn: Turn) -> tuple[str, ...]:
             % {"read": f"{turn.tokens_in or 0:,}", "written": f"{turn.tokens_out or 0:,}"}
         )
     if turn.seconds is not None:
-        found.append(_("%(seconds)s s") % {"seconds": f"{turn.seconds:.1f}"})
+        found.append(duration(turn.seconds))
     return tuple(filter(None, found))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from django import forms
@@ -15,8 +16,9 @@ from annotation.traces.settings import Rule, SourceSettings
 from crowdqc.errors import Invalid
 from crowdqc.numbers import parse_real
 from crowdqc.web.fields import NumberField
+from crowdqc.web.terms import Words
 
-NUM = {"class": "mid num"}
+NUM = {"class": "short num"}
 AS_STORED = (
     "budget", "judge", "fails_below", "masks", "idle_seconds", "retention_days", "silent_hours",
     "backlog_days", "hide_system", "staff_only_requesters",
@@ -57,6 +59,27 @@ class SourceForm(forms.Form):
     sends_scores = forms.BooleanField(
         label=gettext_lazy("Send reviews back as scores"), required=False
     )
+
+
+SECTIONS: tuple[tuple[Words, Words, tuple[str, ...]], ...] = (
+    (
+        gettext_lazy("What is drawn"),
+        gettext_lazy("percent of the traces that match"),
+        ("random", "error", "low_score", "low_below", "feedback", "attributes", "budget"),
+    ),
+    (gettext_lazy("Judge"), "", ("judge", "fails_below")),
+    (
+        gettext_lazy("Alerts"),
+        gettext_lazy("to requesters and managers"),
+        ("failing_above", "silent_hours", "backlog_days"),
+    ),
+    (gettext_lazy("Masks"), "", ("masks", "phone_countries", "own_masks")),
+    (
+        gettext_lazy("Storage and access"),
+        "",
+        ("idle_seconds", "retention_days", "hide_system", "staff_only_requesters"),
+    ),
+)
 
 
 def _share(label: Any, help_text: Any = "") -> NumberField:
@@ -156,6 +179,12 @@ class SettingsForm(forms.Form):
     staff_only_requesters = forms.BooleanField(
         label=gettext_lazy("Only requesters may open traces"), required=False
     )
+
+    @property
+    def sections(self) -> Iterator[tuple[Words, Words, list[forms.BoundField]]]:
+        """Headings with what they say beside it, and the fields below."""
+        for heading, aside, names in SECTIONS:
+            yield heading, aside, [self[name] for name in names]
 
     @classmethod
     def initial_of(cls, settings: SourceSettings) -> dict[str, Any]:

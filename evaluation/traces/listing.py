@@ -180,7 +180,7 @@ def trace_listing(access: Access) -> Listing:
         rows=rows,
         columns=(
             Column("title", _("First line of the user"), sort=("title",), fixed=True),
-            Column("source", _("Source"), sort=("source__name",)),
+            Column("source", _("Source"), sort=("source__name",), shown=len(sources) > 1),
             Column("drawn", _("Drawn by"), sort=("drawn_by",)),
             Column("reviews", _("Reviews")),
             Column("people", _("People")),

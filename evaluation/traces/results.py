@@ -196,6 +196,8 @@ def _waiting_action(result: TraceResult, project: Project) -> Finding | None:
 def key_figures(result: TraceResult) -> list[dict[str, Any]]:
     """The strip of figures: backlog, age, pace, agreement of people, and the judge's."""
     oldest = result.oldest
+    limits = {row.settings.backlog_days for row in result.sources if row.source.task_id}
+    days = min(limits - {0}, default=0)
     figures = [
         {
             "label": _("Waiting for people"),
@@ -205,7 +207,7 @@ def key_figures(result: TraceResult) -> list[dict[str, Any]]:
         {
             "label": _("Oldest"),
             "value": duration(timezone.now() - oldest) if oldest else _("none"),
-            "of": "",
+            "of": _("limit %(days)s") % {"days": plural(days, "day")} if days else "",
         },
         {
             "label": _("Closed a day"),

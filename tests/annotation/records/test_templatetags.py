@@ -65,6 +65,9 @@ def test_money_names_its_currency() -> None:
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [
+        (0.0004, f"1{NB}ms"),
+        (0.099, f"99{NB}ms"),
+        (0.0996, f"0.1{NB}s"),
         (0.3, f"0.3{NB}s"),
         (41, f"41{NB}s"),
         (59.7, f"1{NB}min"),
