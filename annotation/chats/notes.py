@@ -28,6 +28,9 @@ TEXTS: Mapping[str, Promise] = {
     ),
     "files_not_kept": ngettext_lazy("%(n)s file not kept", "%(n)s files not kept", "n"),
     "images_not_kept": ngettext_lazy("%(n)s image not kept", "%(n)s images not kept", "n"),
+    "judge_steps_left_out": ngettext_lazy(
+        "%(n)s step of a judge left out", "%(n)s steps of judges left out", "n"
+    ),
     "no_output": ngettext_lazy("%(n)s missing answer", "%(n)s missing answers", "n"),
     "orphan_results": ngettext_lazy(
         "%(n)s tool result without its call", "%(n)s tool results without their calls", "n"

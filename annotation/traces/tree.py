@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from annotation.chats.model import Chat, Turn
-from annotation.chats.readers.spans import Kind
+from annotation.chats.readers.spans import KIND_KEYS, Kind
 from annotation.chats.readers.tree import TraceSpan, read_trace
 
 MESSAGES = ("gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions")
 FLAT = re.compile(r"llm\.(input|output)_messages\.(\d{1,6})\.")
 KINDS = ("agent", "model", "tool", "retriever")
+JUDGES = ("evaluator", "evaluate", "evaluation", "judge", "scorer")  # kinds of steps that judge
 
 
 @dataclass(frozen=True)
@@ -34,19 +35,45 @@ class StoredSpan:
     dropped: int = 0
 
 
-def build_chat(spans: Iterable[StoredSpan], *, hide_system: bool = False) -> Chat:
+def build_chat(
+    spans: Iterable[StoredSpan], *, hide_system: bool = False, hide_judges: bool = False
+) -> Chat:
     """Make the conversation of a trace, with its tree of spans.
 
-    ``hide_system`` leaves the texts of system prompts out.
+    ``hide_system`` leaves the texts of system prompts out, ``hide_judges`` steps of judges with all
+    that stands below them, which say what they think of the rest.
     """
     spans = list(spans)
+    judges = judge_spans(spans) if hide_judges else frozenset()
+    spans = [span for span in spans if span.id not in judges]
     chat = read_trace(_as_read(span) for span in spans).chat
     notes, turns = [*chat.notes, *sender_notes(spans)], chat.turns
+    notes += [f"judge_steps_left_out:{len(judges)}"] if judges else []
     if hide_system:
         hidden = sum(turn.role == "system" and bool(turn.parts) for turn in turns)
         turns = tuple(_without_text(turn) for turn in turns)
         notes += [f"system_hidden:{hidden}"] if hidden else []
     return chat.model_copy(update={"turns": turns, "notes": tuple(notes)})
+
+
+def judge_spans(spans: Sequence[StoredSpan]) -> frozenset[str]:
+    """Ids of the spans of judges and of all below them; none where a trace is all a judge's."""
+    found = {span.id for span in spans if _is_judge(span)}
+    below: dict[str, list[str]] = {}
+    for span in spans:
+        below.setdefault(span.parent, []).append(span.id)
+    reached = list(found)
+    while reached:
+        new = [one for one in below.get(reached.pop(), ()) if one not in found]
+        found.update(new)
+        reached += new
+    return frozenset(found) if len(found) < len(spans) else frozenset()
+
+
+def _is_judge(span: StoredSpan) -> bool:
+    return "gen_ai.evaluation.name" in span.attributes or any(
+        str(span.attributes.get(key, "")).casefold() in JUDGES for key in KIND_KEYS
+    )
 
 
 def sender_notes(spans: Iterable[StoredSpan]) -> list[str]:

@@ -65,8 +65,8 @@ def trace(request: HttpRequest, project_id: int, trace_id: int) -> HttpResponse:
     if settings.staff_only_requesters and not access.is_requester:
         raise NotAllowed(_("Only requesters may read traces of this source."))
     spans, _totals = read_spans(found)
-    chat = build_chat(spans, hide_system=settings.hide_system)
     hidden = found.pk in still_reviews(access, [found])
+    chat = build_chat(spans, hide_system=settings.hide_system, hide_judges=hidden)
     row = row_of(found, hidden=hidden) if found.item_id else None
     if not hidden:
         log_views(by=access.user, traces=[found.pk])

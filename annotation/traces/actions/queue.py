@@ -133,7 +133,7 @@ def add_to_queue(
     rows = Task.objects.select_for_update(no_key=True, of=("self",)).select_related("current")
     task = rows.get(trace_sources=source.pk)
     version = task.current or drafts.lock_draft(task, by=source.created_by)
-    chat = _reviewable(build_chat(spans, hide_system=settings.hide_system))
+    chat = _reviewable(build_chat(spans, hide_system=settings.hide_system, hide_judges=True))
     group = task.groups.filter(until__isnull=True).order_by("position", "pk").first()
     if group is None:
         group = default_group(task, by=source.created_by)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -246,6 +247,30 @@ def test_the_system_prompt_can_be_hidden() -> None:
     chat = build_chat([model_span("m", 0, sent, said("assistant", "Hello"))], hide_system=True)
     assert [turn.text for turn in chat.turns] == ["", "Hi", "Hello"]
     assert "secret recipe" not in chat.model_dump_json() and "system_hidden:1" in chat.notes
+
+
+def test_reviewers_do_not_see_what_a_traced_judge_says() -> None:
+    """A judge may be a step of the trace itself, by the names of three conventions."""
+    spans = [model_span("m", 0, [said("user", "Hi")], said("assistant", "Hello"))]
+    for number, about in enumerate(
+        (
+            {"openinference.span.kind": "EVALUATOR"},
+            {"langfuse.observation.type": "evaluator"},
+            {"gen_ai.operation.name": "evaluate"},
+            {"gen_ai.evaluation.name": "quality"},
+        )
+    ):
+        judge = model_span(f"j{number}", 2, [said("user", "Rate")], said("assistant", "verdict 0"))
+        spans.append(replace(judge, parent="m", attributes={**judge.attributes, **about}))
+        below = model_span(f"b{number}", 3, [said("user", "Is it?")], said("assistant", "verdict"))
+        spans.append(replace(below, parent=f"j{number}"))
+    shown, hidden = build_chat(spans), build_chat(spans, hide_judges=True)
+    assert "verdict" in shown.model_dump_json() and len(shown.spans) == 9
+    assert [turn.text for turn in hidden.turns] == ["Hi", "Hello"]
+    assert [one.name for one in hidden.spans] == ["m"]
+    assert "verdict" not in hidden.model_dump_json()
+    assert "judge_steps_left_out:8" in hidden.notes
+    assert len(build_chat(spans[1:], hide_judges=True).spans) == 8  # judges are what is reviewed
 
 
 @pytest.mark.parametrize(("before", "cut"), [(2_050, 51), (1_999, 0)])
