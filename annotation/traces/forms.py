@@ -113,10 +113,10 @@ class SettingsForm(forms.Form):
         help_text=gettext_lazy("On average, twice as many at most. 0: no limit."),
     )
     judge = forms.CharField(
-        label=gettext_lazy("Judge"),
+        label=gettext_lazy("Name of its score"),
         required=False,
         max_length=80,
-        help_text=gettext_lazy("Name of the score. Empty: the first by name."),
+        help_text=gettext_lazy("Empty: the first by name."),
     )
     fails_below = NumberField(label=gettext_lazy("Judge says fail below"))
     failing_above = _share(
@@ -138,11 +138,11 @@ class SettingsForm(forms.Form):
         help_text=gettext_lazy("Days without all reviews. 0: no alert."),
     )
     masks = forms.MultipleChoiceField(
-        label=gettext_lazy("Masks"),
+        label=gettext_lazy("Replace"),
         required=False,
         choices=[(name, mask.label) for name, mask in MASKS.items()],
         widget=forms.CheckboxSelectMultiple,
-        help_text=gettext_lazy("Replaced before storage. What was replaced is stored nowhere."),
+        help_text=gettext_lazy("Before storage. What was replaced is stored nowhere."),
     )
     phone_countries = forms.CharField(
         label=gettext_lazy("Countries of phone numbers"),
