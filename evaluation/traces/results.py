@@ -155,7 +155,11 @@ def _above_limit(result: TraceResult, found: TraceRates) -> Finding | None:
     if claim is None:
         return None
     span = interval(100 * claim.low, 100 * claim.high, 1)
-    values = {"rate": percent(claim.estimate, 1), "span": span, "limit": percent(limit, 1)}
+    values: dict[str, Any] = {
+        "rate": percent(claim.estimate, 1),
+        "span": span,
+        "limit": percent(limit, 1),
+    }
     return MESSAGES.find("traces_above", claim=claim, **values)
 
 
