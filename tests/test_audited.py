@@ -54,6 +54,7 @@ EXCEPTIONS = {
     "payouts.actions.rejections.remind_overdue": "a notice, which is a row",
     "records.actions.replies.delete_old_replies": "copies of answers that nobody asks for again",
     "notifications.actions.task_states.tell_complete": "a notice, which is a row",
+    "traces.actions.alerts.send_alerts": "a notice, which is a row",
     "accounts.signing.actions.delete_stale_accounts": "the clock does it: unverified accounts",
     "accounts.signing.actions.release_address": "a part of proving an address, which records",
     "accounts.signing.actions.erase_account_data": "a part of closing an account, which records",
