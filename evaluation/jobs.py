@@ -131,3 +131,9 @@ def list_models(endpoint_id: int) -> str:
 def take_samples() -> int:
     """Write the figures of this moment for the operations page and the metrics."""
     return operations.take_samples()
+
+
+@shared_task(ignore_result=True)
+def read_certificate() -> bool:
+    """Read when the site's certificate ends, for the operations page and the metrics."""
+    return operations.read_certificate()

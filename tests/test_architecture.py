@@ -114,6 +114,7 @@ CONNECTS = {
 OPENAI = {"evaluation/llm/client.py"}  # handed the client of crowdqc.outbound
 SOCKETS = {
     "crowdqc/outbound/addresses.py": "looks names up",
+    "crowdqc/outbound/certificate.py": "shakes hands with this site's own address",
     "crowdqc/devstack/postgres.py": "a unix socket",
     "crowdqc/devstack/supervisor.py": "listens, and asks its own web process",
     "crowdqc/web/server.py": "looks at what came on its own connections",
@@ -231,6 +232,7 @@ INSIDE = (
     "crowdqc/web/bodies.py",
     "crowdqc/jobs/family.py",
     "crowdqc/jobs/workers.py",
+    "crowdqc/metrics",
     "crowdqc/web/server.py",
     "annotation/recruitment/platforms",
 )

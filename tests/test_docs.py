@@ -84,6 +84,14 @@ def test_every_setting_is_documented_with_the_default_that_the_code_has() -> Non
     assert wrong == {}
 
 
+def test_every_setting_of_env_reaches_the_containers() -> None:
+    # Given by the file itself, as networks and ports of the containers are.
+    fixed = {"PROXY_APP", "PROXY_HTTP_LISTEN", "PROXY_HTTPS_LISTEN", "CROWDQC_TRUSTED_PROXIES"}
+    others = {"Set by the container files", "For development"}
+    missing = {one.name for one in manual.settings() if not one.passed}
+    assert missing - {one.name for one in manual.settings() if one.section in others} == fixed
+
+
 def _written(default: str | float | bool) -> str:
     if isinstance(default, bool):
         return str(default).lower()

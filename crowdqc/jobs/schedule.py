@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 # Jobs that talk to other systems; runs that ask models go to "models", all others to "default".
@@ -18,6 +19,7 @@ JOB_QUEUES = {
     "annotation.jobs.exchange_traces": "platforms",
     "evaluation.jobs.probe_model": "platforms",
     "evaluation.jobs.list_models": "platforms",
+    "evaluation.jobs.read_certificate": "platforms",
 }
 
 # Jobs that act for people or move money: not done while the installation is read-only. What people
@@ -87,6 +89,7 @@ PERIODIC: dict[str, dict[str, Any]] = {
     },
     "forget-told": {"task": "annotation.jobs.forget_told", "schedule": 3600.0},
     "take-samples": {"task": "evaluation.jobs.take_samples", "schedule": 300.0},
+    "read-certificate": {"task": "evaluation.jobs.read_certificate", "schedule": 3600.0},
     "settle-traces": {"task": "annotation.jobs.settle_traces", "schedule": 10.0},
     "exchange-traces": {
         "task": "annotation.jobs.start_if_due",
@@ -96,3 +99,14 @@ PERIODIC: dict[str, dict[str, Any]] = {
     "delete-old-traces": {"task": "annotation.jobs.delete_old_traces", "schedule": 3600.0},
     "tell-states": {"task": "annotation.jobs.tell_states", "schedule": 60.0},
 }
+
+
+class OmitPeriodicJobs(logging.Filter):
+    """Logging filter: omit that a periodic job succeeded, which the metrics count."""
+
+    names = frozenset(entry["task"] for entry in PERIODIC.values())
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether the record is kept."""
+        job = record.args.get("name") if isinstance(record.args, dict) else None
+        return record.levelno > logging.INFO or job not in self.names

@@ -20,6 +20,7 @@ from importlib import import_module
 from crowdqc.jobs import worker
 from crowdqc.jobs.family import Family, Member, StartRequest
 from crowdqc.jobs.queues import DEFAULT, ROLES, queue_name
+from crowdqc.metrics import folder
 
 # Kilobytes above which the process of default that stays is replaced after a job: now and then one
 # of its jobs needs what none of the others does.
@@ -59,8 +60,9 @@ def load_workers() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Whoever starts this has made the framework's checks, which read all models and addresses.
     os.environ.setdefault("CELERY_SKIP_CHECKS", "true")
+    counts = folder.listen_address() and folder.make_folder()
     gc.disable()  # until Family.run: there is nothing to free while modules load
-    for name in LOADED:
+    for name in (*LOADED, *(("crowdqc.metrics.jobs",) if counts else ())):
         import_module(name)
     from crowdqc.celery import app
 
@@ -92,10 +94,24 @@ def worker_members(
     return found
 
 
+def _count_jobs(role: str) -> None:
+    if folder.listen_address():
+        from crowdqc.metrics.jobs import count_jobs_of
+
+        count_jobs_of(role)
+
+
+def _serve_metrics(listen: tuple[str, int]) -> int:
+    from crowdqc.metrics.processes import serve_metrics
+
+    return serve_metrics(listen, "workers")
+
+
 def _run_worker(role: str, processes: int, level: str, *, ends: bool) -> int:
     """Run Celery's worker of one queue without its command line (8 MB)."""
     from crowdqc.celery import app
 
+    _count_jobs(role)
     worker.end_with_parent()
     worker.ends_without_jobs = ends
     one = app.Worker(
@@ -117,6 +133,7 @@ def _run_scheduler(level: str) -> int:
     """Run Celery's scheduler."""
     from crowdqc.celery import app
 
+    _count_jobs(SCHEDULER)
     worker.end_with_parent()
     app.Beat(loglevel=level, quiet=True).run()
     return 0
@@ -144,7 +161,13 @@ def main(words: Sequence[str]) -> int:
     alive.expect_heartbeats(
         role if role == SCHEDULER else worker.worker_name(role) for role in wanted
     )
-    return Family(worker_members(wanted), log_ended(lambda line: print(line, flush=True))).run()
+    members = worker_members(wanted)
+    if listen := folder.listen_address():
+        members.append(Member("metrics", partial(_serve_metrics, listen)))
+    try:
+        return Family(members, log_ended(lambda line: print(line, flush=True))).run()
+    finally:
+        folder.delete_folder()
 
 
 def log_ended(say: Callable[[str], None]) -> Callable[[Member, int], None]:

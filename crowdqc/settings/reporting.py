@@ -25,9 +25,21 @@ LOGGING: dict[str, Any] = {
         }
     },
     "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO")},
-    # A line for each request to a model; the attempts are rows.
-    "loggers": {"httpx2": {"level": "WARNING"}},
+    "loggers": {
+        # A line for each request to a model; the attempts are rows.
+        "httpx2": {"level": "WARNING"},
+        # An error with its stack for whoever scans with a name that is not ours; it gets a 400.
+        "django.security.DisallowedHost": {"level": "CRITICAL"},
+    },
 }
+if LOGGING["root"]["level"] != "DEBUG":
+    # Three lines for each of 80,000 periodic jobs a day; the metrics count them.
+    LOGGING["filters"]["periodic"] = {"()": "crowdqc.jobs.schedule.OmitPeriodicJobs"}
+    LOGGING["loggers"] |= {
+        "celery.beat": {"level": "WARNING"},
+        "celery.worker.strategy": {"level": "WARNING"},
+        "celery.app.trace": {"filters": ["periodic"]},
+    }
 if LOG_FORMAT == "json":
     LOGGING["formatters"]["json"] = {"()": "crowdqc.deployment.logs.json_formatter"}
     # Django and gunicorn have handlers of their own, which would write lines for people.

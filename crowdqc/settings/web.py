@@ -6,6 +6,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from crowdqc.deployment import languages
 from crowdqc.deployment.installation import ASSETS
+from crowdqc.metrics.folder import parse_listen
 from crowdqc.settings.environment import PRODUCTION, env
 
 INSTALLED_APPS = [
@@ -54,11 +55,17 @@ MIDDLEWARE = [
 ]
 # Entry points of the group crowdqc.plugins that are loaded; others that are installed are not.
 CROWDQC_PLUGINS = env.list("CROWDQC_PLUGINS", default=[])
-# Who reads /metrics shows this token; empty: there is no such page, and nothing is counted.
+# Who reads /metrics shows this token; empty: there is no such page.
 CROWDQC_METRICS_TOKEN = env.str("CROWDQC_METRICS_TOKEN", default="")
-if CROWDQC_METRICS_TOKEN:
-    if len(CROWDQC_METRICS_TOKEN) < 24:
-        raise ImproperlyConfigured("CROWDQC_METRICS_TOKEN needs at least 24 characters.")
+if 0 < len(CROWDQC_METRICS_TOKEN) < 24:
+    raise ImproperlyConfigured("CROWDQC_METRICS_TOKEN needs at least 24 characters.")
+# The port, or address and port, on which the processes of this program show their metrics.
+CROWDQC_METRICS_LISTEN = env.str("CROWDQC_METRICS_LISTEN", default="")
+try:
+    parse_listen(CROWDQC_METRICS_LISTEN)
+except ValueError as error:
+    raise ImproperlyConfigured(str(error)) from error
+if CROWDQC_METRICS_TOKEN or CROWDQC_METRICS_LISTEN:
     MIDDLEWARE.insert(0, "crowdqc.web.metrics.RequestMetrics")
 ROOT_URLCONF = "crowdqc.urls"
 TEMPLATES = [

@@ -1,39 +1,39 @@
 """How long pages take and what they answer, counted over all web processes for Prometheus.
 
-Loaded only where CROWDQC_METRICS_TOKEN is set. Every process of a server writes to files of its own
-in one folder (``crowdqc.web.server`` makes it before anything here is loaded), and a scrape adds
-them up, whichever process it meets. Views are told apart by their names: no address, no person.
+Loaded only where CROWDQC_METRICS_TOKEN or CROWDQC_METRICS_LISTEN is set. Every process of a server
+writes to files of its own in one folder (``crowdqc.web.server`` makes it before anything here is
+loaded), and a scrape adds them up. Views are told apart by their names: no address, no person.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.exposition import choose_encoder
-from prometheus_client.multiprocess import MultiProcessCollector
+
+from crowdqc.metrics.folder import FOLDER, LISTEN
+from crowdqc.metrics.processes import Counted, counted
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
-FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # as prometheus-client calls it
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
-_own = CollectorRegistry()  # what one process counted
 REQUESTS = Counter(
     "crowdqc_http_requests",
     "Requests answered, by name of the view, method and status.",
     ["view", "method", "status"],
-    registry=_own,
+    registry=counted,
 )
 TIMES = Histogram(
     "crowdqc_http_request_duration_seconds",
     "Time until a request was answered, by name of the view.",
     ["view"],
     buckets=SECONDS,
-    registry=_own,
+    registry=counted,
 )
 
 
@@ -54,22 +54,14 @@ class RequestMetrics:
         return response
 
 
-class _Requests:
-    """What all processes of this server counted."""
-
-    def collect(self) -> Iterable[Any]:
-        """Yield the families; the library says of merged ones only "Multiprocess metric"."""
-        help_of = {"crowdqc_http_requests": REQUESTS, TIMES._name: TIMES}
-        for family in MultiProcessCollector(None).collect():
-            if family.name in help_of:
-                family.documentation = help_of[family.name]._documentation
-            yield family
-
-
 def exposition(accept: str, *collectors: Any) -> tuple[bytes, str]:
-    """All metrics as text in the form that the client accepts, and its content type."""
+    """All metrics as text in the form that the client accepts, and its content type.
+
+    Requests are left out where each server shows its own on a port: they would count twice.
+    """
     registry = CollectorRegistry()
-    registry.register(_Requests() if os.environ.get(FOLDER) else _own)
+    if not os.environ.get(LISTEN):
+        registry.register(Counted() if os.environ.get(FOLDER) else counted)
     for one in collectors:
         registry.register(one)
     encode, content_type = choose_encoder(accept)

@@ -10,16 +10,16 @@ from __future__ import annotations
 import mmap
 import os
 import selectors
-import shutil
 import socket
 import struct
-import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 from gunicorn.workers.gthread import ThreadWorker
+
+from crowdqc.metrics.folder import FOLDER, delete_folder, listen_address, make_folder
 
 SLOTS = 64
 SLOT = struct.Struct("=ii")  # process id and its open connections; no process is 0
@@ -117,31 +117,28 @@ class EvenThreads(ThreadWorker):
         self.notify()
 
 
-def _counting_folder() -> str:
-    """A folder in which all processes of this server count requests; empty where none asks.
-
-    prometheus-client reads the variable when it is imported, and gunicorn imports this file first.
-    """
-    if not os.environ.get("CROWDQC_METRICS_TOKEN"):
-        return ""
-    return os.environ.setdefault(
-        "PROMETHEUS_MULTIPROC_DIR", tempfile.mkdtemp(prefix="crowdqc-metrics-")
-    )
-
-
-_counts = _counting_folder()
+if "GUNICORN_PID" in os.environ:  # it takes over from another, which deletes its own
+    os.environ.pop(FOLDER, None)
+_counts = make_folder()  # before the app is loaded
 
 
 def on_starting(server: Any) -> None:
     """Recreate the metrics' folder, which the previous server deleted."""
-    if _counts:
-        os.makedirs(_counts, exist_ok=True)
+    make_folder()
+
+
+def when_ready(server: Any) -> None:
+    """Serve this server's metrics on a port of their own, where one is set."""
+    if listen := listen_address():
+        from crowdqc.metrics.processes import fork_metrics
+
+        fork_metrics(listen, "web", [one.sock for one in server.LISTENERS])
 
 
 def on_exit(server: Any) -> None:
     """Delete the files with this server's metrics when the server stops."""
     if _counts:
-        shutil.rmtree(_counts, ignore_errors=True)
+        delete_folder()
 
 
 def post_fork(server: Any, worker: EvenThreads) -> None:

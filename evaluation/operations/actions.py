@@ -20,6 +20,7 @@ from annotation.notifications.actions import webhooks
 from annotation.records.actions.audit import record
 from crowdqc import queue
 from crowdqc.errors import Conflict, Missing
+from crowdqc.outbound.certificate import read_certificate_end
 from evaluation.models import DiscardedFailure, JobFailure, Run, RunState, Sample
 from evaluation.operations.selectors import figures, samples
 from evaluation.operations.selectors.figures import read
@@ -57,6 +58,21 @@ def take_samples() -> int:
     old = Q(at__lt=ago - KEPT) | (Q(at__lt=ago - FINE) & ~Q(at__minute=0))
     Sample.objects.filter(old).delete()
     return len(now)
+
+
+def read_certificate() -> bool:
+    """Write when the site's certificate ends; whether there is one and it could be read."""
+    try:
+        ends = read_certificate_end(settings.CROWDQC_BASE_URL)
+    except OSError as error:
+        logger.warning("the certificate is not known: %s", type(error).__name__)
+        return False
+    if ends is not None:
+        at = samples.slot(timezone.now())
+        Sample.objects.update_or_create(
+            name=figures.CERTIFICATE, at=at, defaults={"value": ends.timestamp()}
+        )
+    return ends is not None
 
 
 def _owed() -> dict[str, Any]:

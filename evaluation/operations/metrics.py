@@ -13,7 +13,7 @@ from typing import Any
 from django.conf import settings
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-from evaluation.operations.selectors import figures, samples
+from evaluation.operations.selectors import database, figures, samples
 from evaluation.operations.selectors.figures import read
 from evaluation.retention.growth import stored_by_kind
 
@@ -121,10 +121,36 @@ def _hooks() -> Iterator[Family]:
 
 
 def _backup() -> Iterator[Family]:
-    at = figures.last_backup().made_at
-    if at is not None:
+    state = figures.last_backup()
+    if state.made_at is not None:
         said = "When the last backup was made; absent: never."
-        yield _single_gauge("last_backup_timestamp_seconds", said, at.timestamp())
+        yield _single_gauge("last_backup_timestamp_seconds", said, state.made_at.timestamp())
+    said = "Whether a try to make a backup failed after the last that succeeded."
+    yield _single_gauge("backup_failed", said, state.failed_at is not None)
+    if state.tested_at is not None:
+        said = "When a backup was last restored and compared; absent: never."
+        yield _single_gauge("restore_test_timestamp_seconds", said, state.tested_at.timestamp())
+        said = "Whether the last restore test failed."
+        yield _single_gauge("restore_test_failed", said, bool(state.test_error))
+
+
+def _connections() -> Iterator[Family]:
+    load = database.read_load()
+    said = "Connections to the database server, by state."
+    yield _gauge("database_connections", said, load.connections.items(), "state")
+    said = "The most connections that the database server takes."
+    yield _single_gauge("database_connections_limit", said, load.limit)
+    said = "How long the longest running query has taken."
+    yield _single_gauge("database_query_seconds", said, load.longest_query)
+    said = "How long the longest open transaction has taken."
+    yield _single_gauge("database_transaction_seconds", said, load.longest_transaction)
+
+
+def _certificate() -> Iterator[Family]:
+    ends = figures.certificate_end()
+    if ends is not None:
+        said = "When the site's certificate ends; absent: not known."
+        yield _single_gauge("certificate_timestamp_seconds", said, ends.timestamp())
 
 
 def _recovery() -> Iterator[Family]:
@@ -157,6 +183,8 @@ PARTS: dict[str, Callable[[], Iterator[Family]]] = {
     "webhooks": _hooks,
     "backup": _backup,
     "recovery": _recovery,
+    "connections": _connections,
+    "certificate": _certificate,
 }
 
 

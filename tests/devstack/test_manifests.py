@@ -99,6 +99,45 @@ def test_each_queue_is_served_there_is_one_scheduler_and_no_secret_is_written_do
     assert not [name for name in settings["data"] if name in secret or "SECRET" in name]
 
 
+def test_a_pod_gets_only_the_secrets_that_it_needs_and_shows_its_metrics() -> None:
+    found = {}
+    for name in ("web.yaml", "workers.yaml", "migrate.yaml"):
+        for one in (one for one in read(name) if one["kind"] in {"Deployment", "Job"}):
+            pod = one["spec"]["template"]["spec"]
+            (container,) = pod["containers"]
+            given = {
+                source["secretRef"]["name"]
+                for source in container["envFrom"]
+                if "secretRef" in source
+            }
+            given |= {
+                volume["secret"]["secretName"] for volume in pod["volumes"] if "secret" in volume
+            }
+            found[one["metadata"]["name"]] = given - {"crowdqc"}
+            assert "crowdqc" in given
+            ports = [port["name"] for port in container.get("ports", ())]
+            assert ("metrics" in ports) == (one["kind"] == "Deployment")
+            # Production refuses to start without one.
+            assert ("crowdqc-mail" in given) != ("EMAIL_URL" in str(container.get("env")))
+    files, mail = {"crowdqc-files"}, {"crowdqc-mail"}
+    assert found.pop("web") == files | mail | {"crowdqc-web"}
+    assert found.pop("worker-default") == files | mail
+    assert found.pop("worker-backups") == files | {"crowdqc-backup"}
+    assert found.pop("migrate") == found.pop("scheduler") == set()
+    assert all(given == files for given in found.values())
+
+
+def test_pods_are_added_by_the_age_of_each_queue_and_never_of_the_scheduler() -> None:
+    deployed = {one["metadata"]["name"] for one in read("workers.yaml")}
+    scaled = read("autoscaling/scaled.yaml")
+    names = [one["spec"]["scaleTargetRef"]["name"] for one in scaled]
+    assert set(names) < deployed and not {SCHEDULER, "worker-backups"} & set(names)
+    for one, name in zip(scaled, names, strict=True):
+        [trigger] = one["spec"]["triggers"]
+        query = f'max(crowdqc_queue_oldest_job_age_seconds{{queue="{name.partition("-")[2]}"}})'
+        assert trigger["metadata"]["query"] == query
+
+
 UNITS = sorted((ROOT / "docs" / "admin" / "systemd").glob("*.service"))
 
 

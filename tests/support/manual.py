@@ -40,7 +40,10 @@ class Setting:
 
 def settings() -> list[Setting]:
     """The variables of .env.example, in order."""
-    compose = set(re.findall(r"\$\{([A-Z0-9_]+)", (ROOT / "docker-compose.yml").read_text()))
+    text = (ROOT / "docker-compose.yml").read_text()
+    compose = set(re.findall(r"\$\{([A-Z0-9_]+)", text)) | set(
+        re.findall(r"^    ([A-Z0-9_]+):$", text, re.MULTILINE)  # as .env has it, or not set
+    )
     found, section, words = [], "", []
     for line in (ROOT / ".env.example").read_text().splitlines():
         if match := re.match(r"^# == (.+) ==$", line):

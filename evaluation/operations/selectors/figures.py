@@ -37,12 +37,13 @@ from crowdqc.jobs import worker
 from crowdqc.jobs.broker import QueueState, queue_states
 from crowdqc.jobs.queues import ROLES
 from crowdqc.web.health import connection_errors
-from evaluation.models import EncodingShard, Endpoint, Run, RunState
+from evaluation.models import EncodingShard, Endpoint, Run, RunState, Sample
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 SECONDS = 5  # that one read of the database may take
 DAY = dt.timedelta(days=1)
+CERTIFICATE = "certificate"  # the sample that holds when it ends
 ENCODED = dt.timedelta(minutes=5)  # the time over which an encoder's rate is taken
 OTHER = gettext_noop("Other")
 # What fills the database, by the tables that hold it; the rest is "Other".
@@ -229,6 +230,12 @@ def sign_ins() -> dict[str, int]:
         .annotate(n=Sum("count"))
     )
     return dict(found)
+
+
+def certificate_end() -> dt.datetime | None:
+    """Return when the site's certificate ends, as a job last read it."""
+    row = Sample.objects.filter(name=CERTIFICATE).order_by("-at").first()
+    return None if row is None else dt.datetime.fromtimestamp(row.value, dt.UTC)
 
 
 def last_backup() -> records.BackupState:

@@ -28,13 +28,16 @@ from crowdqc.numbers import ago, count, duration, plural, size_parts, sized
 from crowdqc.web.health import HEARTBEAT_LIMIT_SECONDS
 from evaluation.charts.waiting import waiting_line
 from evaluation.operations.selectors import failures, figures, samples
+from evaluation.operations.selectors.database import Load, SlowQuery, read_load, slow_queries
 from evaluation.operations.selectors.figures import Reading, read
 
 STARTED = timezone.now()
 UNKNOWN = gettext_noop("not known")
 UP_TO_DATE, OUT_OF_DATE = gettext_noop("up to date"), gettext_noop("out of date")
 BACKUP_DUE = dt.timedelta(hours=26)
-MAIL_LATE, DISK_FULL = 900.0, 0.85  # seconds; share of the disk
+MAIL_LATE, HOOKS_LATE, DISK_FULL = 900.0, 3600.0, 0.85  # seconds; share of the disk
+CONNECTIONS_FULL = 0.85  # share of the database's connections
+CERTIFICATE_DUE = dt.timedelta(days=14)
 SAID = {
     "default": gettext_noop("mail, upkeep, schedules"),
     "runs": gettext_noop("evaluations, bootstraps"),
@@ -77,6 +80,9 @@ class Facts:
     stuck: Reading[list[failures.StuckRun]]
     backup: Reading[BackupState]
     recovery: Reading[RecoveryState | None]
+    load: Reading[Load]
+    slow: Reading[list[SlowQuery] | None]
+    certificate: Reading[dt.datetime | None]
     database_ms: float
     queue_ms: float
 
@@ -84,7 +90,7 @@ class Facts:
 def gather() -> Facts:
     """Read everything, in a fixed number of queries; what fails fails alone."""
     began = time.perf_counter()
-    database = read("the size of the database", figures.database_bytes)
+    size = read("the size of the database", figures.database_bytes)
     between = time.perf_counter()
     queues = read("the queues", figures.queues, database=False)
     ended = time.perf_counter()
@@ -92,7 +98,7 @@ def gather() -> Facts:
     return Facts(
         queues=queues,
         beats=read("the workers", figures.beats),
-        database=database,
+        database=size,
         disk=figures.disk(),
         stored=read("storage", figures.stored),
         runs=read("runs", figures.runs),
@@ -105,6 +111,9 @@ def gather() -> Facts:
         stuck=read("stuck runs", lambda: failures.stuck_runs(patience)),
         backup=read("the last backup", figures.last_backup),
         recovery=read("recovery", figures.recovery_state),
+        load=read("connections", read_load),
+        slow=read("slow queries", slow_queries),
+        certificate=read("the certificate", figures.certificate_end),
         database_ms=1000 * (between - began),
         queue_ms=1000 * (ended - between),
     )
@@ -207,7 +216,13 @@ def _note(level: str, head: str, text: str, url: str = "", link: str = "") -> di
 
 def attention(facts: Facts) -> list[dict[str, str]]:
     """List what a person should look at, worst first."""
-    found = [*_parts_down(facts), *_work_waits(facts), *_stored_badly(facts)]
+    found = [
+        *_parts_down(facts),
+        *_work_waits(facts),
+        *_webhooks_wait(facts),
+        *_limits_near(facts),
+        *_stored_badly(facts),
+    ]
     return sorted(found, key=lambda one: one["level"] != "bad")
 
 
@@ -239,6 +254,14 @@ def _parts_down(facts: Facts) -> list[dict[str, str]]:
         head = _("%(checks)s failed.") % {"checks": plural(len(errors), "system check")}
         found.append(_note("bad", head, "", "#checks", _("Show checks")))
     return found
+
+
+def _webhooks_wait(facts: Facts) -> list[dict[str, str]]:
+    hooks = facts.hooks.value or {}
+    if (hooks.get("oldest") or 0.0) <= HOOKS_LATE:
+        return []
+    head = _("Webhooks are %(time)s late.") % {"time": duration(round(hooks["oldest"]))}
+    return [_note("warn", head, _("The systems that they are sent to do not answer."))]
 
 
 def _work_waits(facts: Facts) -> list[dict[str, str]]:
@@ -282,6 +305,23 @@ def _work_waits(facts: Facts) -> list[dict[str, str]]:
         kinds = mail["given_up"]
         text = _("Notices: %(notice)s, invitations: %(invitation)s, account mail: %(account)s.")
         found.append(_note("warn", head, text % {kind: count(n) for kind, n in kinds.items()}))
+    return found
+
+
+def _limits_near(facts: Facts) -> list[dict[str, str]]:
+    found = []
+    if load := facts.load.value:
+        used = sum(load.connections.values())
+        if used > CONNECTIONS_FULL * load.limit:
+            head = _("%(used)s of %(most)s connections to the database are in use.")
+            text = _("Use fewer processes, or raise max_connections.")
+            found.append(_note("bad", head % {"used": used, "most": load.limit}, text))
+    ends = facts.certificate.value
+    if ends is not None and ends - timezone.now() < CERTIFICATE_DUE:
+        over = ends < timezone.now()
+        head = _("The certificate has ended.") if over else _("The certificate ends soon.")
+        text = _("Its last day is %(day)s.") % {"day": f"{ends:%Y-%m-%d}"}
+        found.append(_note("bad" if over else "warn", head, text))
     return found
 
 
@@ -443,6 +483,7 @@ def page() -> dict[str, Any]:
         if facts.sign_ins.value is None
         else [(_(said), facts.sign_ins.value.get(kind, 0)) for kind, said in SIGN_INS],
         "stored": None if stored is None else [(what, sized(n)) for what, n in stored],
+        "slow": facts.slow,
         "backups": read("backups", lambda: records.recent_backups(3)),
         "can_back_up": bool(settings.CROWDQC_BACKUP_FOLDER),
         "services": _services(facts),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ from django.db import OperationalError, connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from prometheus_client import CollectorRegistry, generate_latest
 
 from annotation.models import LedgerEntry
 from crowdqc.deployment.backup import recovery
@@ -22,6 +24,7 @@ from crowdqc.deployment.backup.recovery import RecoveryState
 from crowdqc.jobs import worker
 from crowdqc.jobs.broker import default_conninfo, install_queue
 from crowdqc.jobs.queues import ROLES
+from crowdqc.metrics import jobs, processes
 from evaluation.models import Endpoint, Run
 from evaluation.operations import actions
 from evaluation.operations.selectors import figures
@@ -170,11 +173,20 @@ def test_alerts_and_dashboard_ask_for_metrics_that_there_are(
     make_model(make.make_project(), "http://127.0.0.1:9")
     client.get("/healthz")
     settings.CROWDQC_RECOVERY_FOLDER, now = "/srv/recovery", timezone.now()
+    state = BackupState(made_at=now, tested_at=now, test_error="A table differs.")
     with (
-        patch.object(figures, "last_backup", return_value=BackupState(made_at=now)),
+        patch.object(figures, "last_backup", return_value=state),
+        patch.object(figures, "certificate_end", return_value=now),
         patch.object(recovery, "recovery_state", return_value=RecoveryState(now, None, now)),
     ):
         text = client.get("/metrics", headers=SHOWN).content.decode()
+    assert "crowdqc_restore_test_failed 1.0" in text and "crowdqc_backup_failed 0.0" in text
+    registry = CollectorRegistry()
+    for collector in (processes.Processes(os.getpid(), "tests"), processes.Disks()):
+        registry.register(collector)
+    for metric in (jobs.JOBS, jobs.TIMES, jobs.SCHEDULED):
+        registry.register(metric)
+    text += generate_latest(registry).decode()
     there = set(re.findall(r"^# TYPE (crowdqc_\w+) ", text, re.MULTILINE))
     there |= {f"{one}_bucket" for one in there}
     asked = set(re.findall(r"\bcrowdqc_[a-z_]+", (MONITORING / name).read_text()))
