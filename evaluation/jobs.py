@@ -133,6 +133,16 @@ def take_samples() -> int:
     return operations.take_samples()
 
 
+@shared_task(ignore_result=True, **HOUR)
+def reset_demo() -> None:
+    """Bring back the state with which a public demo begins."""
+    from evaluation.demo import public
+
+    with try_lock("reset_demo") as mine:
+        if mine:
+            public.reset_in_process()
+
+
 @shared_task(ignore_result=True)
 def read_certificate() -> bool:
     """Read when the site's certificate ends, for the operations page and the metrics."""

@@ -11,7 +11,7 @@ PASSWORD = "crowdqc-demo"  # noqa: S105 - for demo accounts only, printed when t
 # How the demo's accounts are named: those to sign in with, and its invented workers.
 USERNAMES, PREFIX = ("requester", "manager", "worker1", "worker2"), "demo-"
 LOADED = "demo.load"  # the action in the audit log
-OFFERED = ("requester", "manager", "worker1")
+OFFERED, VIEWER = ("requester", "manager", "worker1"), "viewer"
 
 
 def offered_accounts() -> list[dict[str, str]]:
@@ -19,6 +19,8 @@ def offered_accounts() -> list[dict[str, str]]:
     if not settings.CROWDQC_DEMO_SIGN_IN:
         return []
     roles = {"requester": _("Requester"), "manager": _("Manager"), "worker1": _("Worker")}
-    known = User.objects.filter(username__in=OFFERED, is_active=True)
+    if settings.CROWDQC_DEMO:
+        roles[VIEWER] = _("Viewer")
+    known = User.objects.filter(username__in=roles, is_active=True)
     names = set(known.values_list("username", flat=True))
-    return [{"username": name, "role": roles[name]} for name in OFFERED if name in names]
+    return [{"username": name, "role": roles[name]} for name in roles if name in names]

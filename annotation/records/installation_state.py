@@ -18,6 +18,8 @@ from django.utils.translation import gettext_lazy
 
 from annotation.models import InstallationState
 from crowdqc.errors import Conflict
+from crowdqc.jobs.schedule import DEMO_HOUR
+from crowdqc.outbound.web_request import is_web_request
 
 SECONDS = 5.0
 # What owners can switch off.
@@ -27,6 +29,8 @@ FEATURES = {
     "boards": gettext_lazy("New public boards"),
     "models": gettext_lazy("Calls to language models"),
 }
+# What visitors of a public demo may not do; commands of its owner may.
+OFF_IN_DEMO = frozenset({"sign_ups", "boards", "models"})
 logger = logging.getLogger(__name__)
 
 
@@ -44,6 +48,11 @@ class State:
     @property
     def is_read_only(self) -> bool:
         return self.read_only_since is not None
+
+    @property
+    def demo_ends(self) -> str:
+        """When a public demo begins anew; empty where this is none."""
+        return f"{DEMO_HOUR:02}:00 UTC" if settings.CROWDQC_DEMO else ""
 
 
 _known: tuple[State, float] = (State(), 0.0)  # until when it holds, by the monotonic clock
@@ -66,6 +75,8 @@ def current_state() -> State:
 
 def is_switched_on(feature: str) -> bool:
     """Whether people may use one of ``FEATURES``."""
+    if settings.CROWDQC_DEMO and feature in OFF_IN_DEMO and is_web_request():
+        return False
     return feature not in current_state().switched_off
 
 

@@ -12,6 +12,7 @@ JOB_QUEUES = {
     "annotation.jobs.clean_up_files": "backups",
     "annotation.jobs.make_due_backup": "backups",
     "annotation.jobs.back_up_now": "backups",
+    "evaluation.jobs.reset_demo": "backups",
     "annotation.jobs.send_payments": "platforms",
     "annotation.jobs.deliver_hooks": "platforms",
     "annotation.jobs.fetch_media": "platforms",
@@ -99,6 +100,9 @@ PERIODIC: dict[str, dict[str, Any]] = {
     "delete-old-traces": {"task": "annotation.jobs.delete_old_traces", "schedule": 3600.0},
     "tell-states": {"task": "annotation.jobs.tell_states", "schedule": 60.0},
 }
+
+# When a public demo begins anew (UTC).
+DEMO_HOUR = 3
 
 
 class OmitPeriodicJobs(logging.Filter):

@@ -51,6 +51,9 @@ ISATAP = (0x00005EFE, 0x02005EFE)  # the upper half of an interface id that hold
 LOOKUPS = threading.BoundedSemaphore(32)
 
 
+DEMO = "This is a public demo: nothing is sent to other systems."
+
+
 class AddressRefused(Invalid):
     """The address leads to where nothing may be sent."""
 
@@ -119,6 +122,8 @@ def resolve(host: str, port: int, *, seconds: float, inside: bool = False) -> li
     allows all, for a host that the installation's owner named. Raises OSError where the name is
     not known, and TimeoutError where that is not told in time.
     """
+    if settings.CROWDQC_DEMO:
+        raise AddressRefused(DEMO, fields={"base_url": DEMO})
     forbid_in_web_request("The look-up of a name")
     found = _lookup(host, port, seconds)
     free = inside or settings.CROWDQC_LOCAL_ENDPOINTS

@@ -53,6 +53,11 @@ def one_may_wait() -> Iterator[None]:
         _one.release()
 
 
+def is_web_request() -> bool:
+    """Return whether this thread serves a web request."""
+    return _serving.get()
+
+
 def forbid_in_web_request(what: str) -> None:
     """Raise WebThreadWaits where this thread serves a web request."""
     if _serving.get():

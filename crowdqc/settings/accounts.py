@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
-from crowdqc.settings.environment import ALLOWED_HOSTS, PRODUCTION, env, require
+from crowdqc.settings.environment import ALLOWED_HOSTS, CROWDQC_DEMO, PRODUCTION, env, require
 from crowdqc.settings.web import SESSION_COOKIE_SECURE
 
 AUTH_USER_MODEL = "annotation.User"
@@ -21,8 +21,10 @@ LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
 
 # Without mail nobody can sign up or be invited, so production is told; consolemail:// is an answer.
-EMAIL_URL = require("EMAIL_URL") if PRODUCTION else ""
+EMAIL_URL = require("EMAIL_URL") if PRODUCTION and not CROWDQC_DEMO else ""
 EMAIL_CONFIG = env.email("EMAIL_URL", default="consolemail://")
+if CROWDQC_DEMO:  # whatever is set: strangers write what mails would hold
+    EMAIL_CONFIG = env.email_url_config("dummymail://")
 globals().update(EMAIL_CONFIG)
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="crowdqc@localhost")
 EMAIL_TIMEOUT = 10  # seconds that a mail server may take
@@ -48,7 +50,9 @@ if CROWDQC_SIGNUP not in {"open", "closed", "sso"}:
     raise ImproperlyConfigured("CROWDQC_SIGNUP must be 'open', 'closed' or 'sso'.")
 CROWDQC_SIGNUP_DOMAINS = [d.lower() for d in env.list("CROWDQC_SIGNUP_DOMAINS", default=[])]
 # Whether the sign-in page offers the accounts of the demo, whose password everybody knows.
-CROWDQC_DEMO_SIGN_IN = not PRODUCTION and env.bool("CROWDQC_DEMO_SIGN_IN", default=True)
+CROWDQC_DEMO_SIGN_IN = bool(CROWDQC_DEMO) or (
+    not PRODUCTION and env.bool("CROWDQC_DEMO_SIGN_IN", default=True)
+)
 # The public board that the landing page shows, by the last part of its address; empty: none.
 CROWDQC_LANDING_BOARD = env.str(
     "CROWDQC_LANDING_BOARD", default="" if PRODUCTION else "which-answer-is-better"

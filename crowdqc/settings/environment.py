@@ -21,6 +21,10 @@ if ENVIRONMENT not in {"development", "production"}:
     )
 PRODUCTION = ENVIRONMENT == "production"
 DEBUG = env.bool("CROWDQC_DEBUG", default=False)
+# A site that anybody may try: shared accounts, nothing leaves, and every night it begins anew.
+CROWDQC_DEMO = env.str("CROWDQC_DEMO", default="")
+if CROWDQC_DEMO not in {"", "public"}:
+    raise ImproperlyConfigured(f"CROWDQC_DEMO is {CROWDQC_DEMO!r}; it must be 'public' or empty.")
 # Where the embedded database and generated secrets live; unused in production.
 HOME = default_home()
 

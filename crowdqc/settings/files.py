@@ -8,7 +8,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from crowdqc.deployment.installation import ASSETS, CHECKOUT
 from crowdqc.files.places import configured_storages, imports_storage, s3_options
-from crowdqc.settings.environment import BASE_DIR, HOME, PRODUCTION, env
+from crowdqc.settings.environment import BASE_DIR, CROWDQC_DEMO, HOME, PRODUCTION, env
 
 STATIC_URL = "static/"
 STATIC_ROOT = Path(env.str("STATIC_ROOT", default=str(HOME / "static")))
@@ -47,6 +47,9 @@ CROWDQC_DOCS = Path(
 CROWDQC_IMPORT_MAX_BYTES = env.int("CROWDQC_IMPORT_MAX_BYTES", default=64 * 1024 * 1024)
 CROWDQC_IMPORT_MAX_ROWS = env.int("CROWDQC_IMPORT_MAX_ROWS", default=500_000)
 CROWDQC_IMPORT_MAX_COLUMNS = env.int("CROWDQC_IMPORT_MAX_COLUMNS", default=500)
+if CROWDQC_DEMO:
+    CROWDQC_IMPORT_MAX_BYTES = min(CROWDQC_IMPORT_MAX_BYTES, 2 * 1024 * 1024)
+    CROWDQC_IMPORT_MAX_ROWS = min(CROWDQC_IMPORT_MAX_ROWS, 5_000)
 # The bucket, or bucket/folder, from which every requester may import; "": none.
 CROWDQC_IMPORT_BUCKET = env.str("CROWDQC_IMPORT_BUCKET", default="").strip("/")
 if CROWDQC_IMPORT_BUCKET:

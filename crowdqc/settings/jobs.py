@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.core.exceptions import ImproperlyConfigured
 
 from crowdqc.jobs import schedule
-from crowdqc.settings.environment import PRODUCTION, env
+from crowdqc.settings.environment import CROWDQC_DEMO, PRODUCTION, env
 
 # Folders (and all below them) from which runs may take a sentence model or a cross-encoder, by the
 # name of its folder or by its path.
@@ -47,6 +47,10 @@ CROWDQC_JOB_MEMORY = env.int("CROWDQC_JOB_MEMORY", default=-1)
 # How much a person, a project and the installation may have, where it is not the default
 # (annotation/accounts/quotas.py): projects=200,megabytes=500000.
 CROWDQC_QUOTAS = env.dict("CROWDQC_QUOTAS", default={})
+if CROWDQC_DEMO:  # the accounts are shared
+    CROWDQC_QUOTAS = {"tasks": "30", "megabytes_of_project": "20", "megabytes": "500"} | (
+        CROWDQC_QUOTAS
+    )
 for _name, _most in CROWDQC_QUOTAS.items():
     if not _most.isdecimal():
         raise ImproperlyConfigured(
@@ -55,4 +59,12 @@ for _name, _most in CROWDQC_QUOTAS.items():
 # How often an hour a worker may take a task again that they returned.
 CROWDQC_RETURNS_AN_HOUR = env.int("CROWDQC_RETURNS_AN_HOUR", default=5)
 CROWDQC_JOB_QUEUES = schedule.JOB_QUEUES
-CELERY_BEAT_SCHEDULE = schedule.PERIODIC
+CELERY_BEAT_SCHEDULE = dict(schedule.PERIODIC)
+if CROWDQC_DEMO:
+    from celery.schedules import crontab
+
+    CELERY_BEAT_SCHEDULE["reset-demo"] = {
+        "task": "evaluation.jobs.reset_demo",
+        "schedule": crontab(hour=schedule.DEMO_HOUR, minute=0),
+        "options": {"expires": 3600.0},
+    }

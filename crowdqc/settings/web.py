@@ -7,7 +7,7 @@ from django.core.exceptions import ImproperlyConfigured
 from crowdqc.deployment import languages
 from crowdqc.deployment.installation import ASSETS
 from crowdqc.metrics.folder import parse_listen
-from crowdqc.settings.environment import PRODUCTION, env
+from crowdqc.settings.environment import CROWDQC_DEMO, PRODUCTION, env
 
 INSTALLED_APPS = [
     "django.contrib.auth",
@@ -67,6 +67,8 @@ except ValueError as error:
     raise ImproperlyConfigured(str(error)) from error
 if CROWDQC_METRICS_TOKEN or CROWDQC_METRICS_LISTEN:
     MIDDLEWARE.insert(0, "crowdqc.web.metrics.RequestMetrics")
+if CROWDQC_DEMO:
+    MIDDLEWARE.append("annotation.accounts.public_demo.PublicDemo")
 ROOT_URLCONF = "crowdqc.urls"
 TEMPLATES = [
     {

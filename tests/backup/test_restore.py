@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +155,21 @@ def test_a_site_is_not_restored_over_while_others_are_connected(
     with psycopg.connect(restored.url):  # as a web process would
         said = restored.manage("restore", str(backup), *word, "--replace", "--noinput", fails=True)
     assert "1 other connections to the database are open" in said
+
+
+def test_a_public_demo_begins_anew_while_people_use_it(sites: MakeSite, tmp_path: Path) -> None:
+    more = (("CROWDQC_DEMO", "public"), ("CROWDQC_BACKUP_FOLDER", str(tmp_path)))
+    site = replace(sites(like=migrated()), more=more)
+    count = "SELECT count(*) FROM annotation_project"
+    with psycopg.connect(site.url, autocommit=True) as web:
+        (before,) = web.execute(count).fetchone() or ()
+        site.manage("crowdqc_demo", "keep")
+        web.execute("INSERT INTO crowdqc_cache VALUES ('of a visitor', '', now())")
+        web.execute("UPDATE annotation_project SET name = 'of a visitor'")
+        site.manage("crowdqc_demo", "reset")
+        changed = "SELECT count(*) FROM annotation_project WHERE name = 'of a visitor'"
+        assert web.execute(count).fetchone() == (before,)
+        assert web.execute(changed).fetchone() == (0,)
 
 
 def rewrite(backup: Path, to: Path, change: Callable[[str, bytes], bytes], **manifest: Any) -> Path:

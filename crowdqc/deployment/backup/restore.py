@@ -50,9 +50,12 @@ def restore_backup(
     *,
     passphrase: str = "",
     replace: bool = False,
+    in_use: bool = False,
     say: Say = lambda text: None,
 ) -> Restored:
     """Restore a backup into an empty database, or with ``replace`` over its data.
+
+    ``in_use`` is for a demo: the site serves on, and nothing of it has left since the backup.
 
     Raises
     ------
@@ -62,7 +65,7 @@ def restore_backup(
         The database holds data, or is in use. Nothing was changed.
     """
     began = time.monotonic()
-    _check_target(replace=replace)
+    _check_target(replace=replace, in_use=in_use)
     say("Reading the backup")
     with open_backup(path) as source:
         checked = check_backup(source, passphrase)
@@ -73,8 +76,9 @@ def restore_backup(
         restore_files(path, passphrase, checked.closing)
         with transaction.atomic():
             restored.unreadable = _reseal(secrets)
-            record_restored()
-            restored.notes += after_restore(checked.manifest.made_at)
+            if not in_use:
+                record_restored()
+                restored.notes += after_restore(checked.manifest.made_at)
         say("Replacing the tables")
         with transaction.atomic():
             schema.swap_tables(name)
@@ -111,7 +115,7 @@ def _check_server() -> None:
         )
 
 
-def _check_target(*, replace: bool) -> None:
+def _check_target(*, replace: bool, in_use: bool) -> None:
     _check_server()
     if schema.has_data() and not replace:
         raise Conflict(
@@ -123,7 +127,7 @@ def _check_target(*, replace: bool) -> None:
             f"The database holds tables of another program, such as {foreign[0]}. Restore into a "
             "database of its own."
         )
-    if others := schema.count_other_sessions():
+    if not in_use and (others := schema.count_other_sessions()):
         raise Conflict(
             f"{others} other connections to the database are open. Stop web, workers and the "
             "scheduler first."
