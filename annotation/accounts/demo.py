@@ -11,7 +11,7 @@ PASSWORD = "crowdqc-demo"  # noqa: S105 - for demo accounts only, printed when t
 # How the demo's accounts are named: those to sign in with, and its invented workers.
 USERNAMES, PREFIX = ("requester", "manager", "worker1", "worker2"), "demo-"
 LOADED = "demo.load"  # the action in the audit log
-OFFERED, VIEWER = ("requester", "manager", "worker1"), "viewer"
+VIEWER = f"{PREFIX}viewer"  # of a public demo only
 
 
 def offered_accounts() -> list[dict[str, str]]:

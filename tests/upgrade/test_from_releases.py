@@ -40,12 +40,17 @@ GROWS = {"django_migrations", "django_content_type", "auth_permission"}
 CHANGED: dict[tuple[str, str], str] = {}
 
 
-def releases() -> list[str]:
+def releases() -> list[Any]:
     """The commits of the released versions, or those that were named."""
     if named := os.environ.get("CROWDQC_UPGRADE_FROM"):
         return named.split(",")
-    lines = Path(__file__).with_name("releases.txt").read_text().splitlines()
-    return [line.split()[1] for line in lines if line[:1] != "#"]
+    text = Path(__file__).with_name("releases.txt").read_text()
+    lines = [line.split() for line in text.splitlines() if line[:1] != "#"]
+    # A state before a release is upgraded in `make studies` alone.
+    return [
+        pytest.param(commit, marks=pytest.mark.long) if ".dev" in version else commit
+        for version, commit in lines
+    ]
 
 
 def is_here(commit: str) -> bool:

@@ -66,8 +66,8 @@ def public(settings: Any, people: dict[str, User]) -> None:
 
 def test_each_role_signs_in_by_one_click(public: None, client: Client) -> None:
     page = client.get("/login/").content.decode()
-    names = re.findall(r'name="login" value="(\w+)"', page)
-    assert names == ["requester", "manager", "worker1", "viewer"] and NOTICE in page
+    names = re.findall(r'name="login" value="([\w-]+)"', page)
+    assert names == ["requester", "manager", "worker1", "demo-viewer"] and NOTICE in page
     for name in names:
         visitor = Client()
         visitor.post("/login/", {"login": name, "password": PASSWORD})
@@ -108,7 +108,7 @@ def test_without_the_setting_there_is_nothing_of_it(
 ) -> None:
     settings.CROWDQC_DEMO_SIGN_IN = True
     page = client.get("/login/").content.decode()
-    assert NOTICE not in page and 'value="viewer"' not in page
+    assert NOTICE not in page and 'value="demo-viewer"' not in page
     for action in ("keep", "reset"):
         with pytest.raises(CommandError, match="no public demo"):
             call_command("crowdqc_demo", action)
