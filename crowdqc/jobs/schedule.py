@@ -101,8 +101,8 @@ PERIODIC: dict[str, dict[str, Any]] = {
     "tell-states": {"task": "annotation.jobs.tell_states", "schedule": 60.0},
 }
 
-# When a public demo begins anew (UTC).
-DEMO_HOUR = 3
+# When a public demo begins anew (UTC), and by which job.
+DEMO_HOUR, DEMO_JOB = 3, "evaluation.jobs.reset_demo"
 
 
 class OmitPeriodicJobs(logging.Filter):

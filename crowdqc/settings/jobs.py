@@ -64,7 +64,7 @@ if CROWDQC_DEMO:
     from celery.schedules import crontab
 
     CELERY_BEAT_SCHEDULE["reset-demo"] = {
-        "task": "evaluation.jobs.reset_demo",
+        "task": schedule.DEMO_JOB,
         "schedule": crontab(hour=schedule.DEMO_HOUR, minute=0),
         "options": {"expires": 3600.0},
     }

@@ -68,7 +68,7 @@ except ValueError as error:
 if CROWDQC_METRICS_TOKEN or CROWDQC_METRICS_LISTEN:
     MIDDLEWARE.insert(0, "crowdqc.web.metrics.RequestMetrics")
 if CROWDQC_DEMO:
-    MIDDLEWARE.append("annotation.accounts.public_demo.PublicDemo")
+    MIDDLEWARE.append("annotation.installation.public_demo.PublicDemo")
 ROOT_URLCONF = "crowdqc.urls"
 TEMPLATES = [
     {

@@ -56,7 +56,7 @@ def keep_state() -> WrittenBackup:
     return made
 
 
-def is_kept() -> bool:
+def has_kept_state() -> bool:
     """Whether a state is kept."""
     where = _location()
     there = where.startswith("s3://") or Path(where).exists()

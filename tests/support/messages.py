@@ -184,7 +184,7 @@ FOR_WORKERS = ("annotation/payouts/actions/rejections.py", "annotation/payouts/d
 # Of files that are mostly for others: functions, classes, names and keys whose texts workers read.
 PARTS: dict[str, tuple[str, ...]] = {
     "annotation/accounts/demo.py": ("offered_accounts",),
-    "annotation/accounts/public_demo.py": ("PublicDemo",),
+    "annotation/installation/public_demo.py": ("PublicDemo",),
     "annotation/accounts/projects/actions.py": ("open_invitation", "accept_invitation"),
     "annotation/accounts/projects/forms.py": ("ProjectForm",),
     "annotation/conversations/actions.py": (

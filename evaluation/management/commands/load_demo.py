@@ -80,7 +80,7 @@ class Command(BaseCommand):
         from evaluation.demo import public
 
         public.add_viewer(task.project)
-        if not public.is_kept():
+        if not public.has_kept_state():
             public.work_on_runs()
             made = public.keep_state()
             self._say(f"each night begins with {made.address}: {made.rows:,} rows")

@@ -61,7 +61,7 @@ def people() -> dict[str, User]:
 @pytest.fixture
 def public(settings: Any, people: dict[str, User]) -> None:
     settings.CROWDQC_DEMO, settings.CROWDQC_DEMO_SIGN_IN = "public", True
-    settings.MIDDLEWARE = [*settings.MIDDLEWARE, "annotation.accounts.public_demo.PublicDemo"]
+    settings.MIDDLEWARE = [*settings.MIDDLEWARE, "annotation.installation.public_demo.PublicDemo"]
 
 
 def test_each_role_signs_in_by_one_click(public: None, client: Client) -> None:
@@ -90,7 +90,7 @@ def test_nothing_leaves_and_the_reason_is_clear(public: None) -> None:
 def test_accounts_stay_and_an_address_changes_only_so_much(
     public: None, people: dict[str, User], client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from annotation.accounts import public_demo
+    from annotation.installation import public_demo
 
     client.force_login(people["requester"])
     for name in ("password_change", "account_email", "account_close", "mfa_activate_totp"):
