@@ -39,66 +39,10 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare one verb each, with what it is about."""
         verbs = parser.add_subparsers(dest="verb", required=True)
-        verbs.add_parser("projects", help="all projects with their use, last active first")
-        verbs.add_parser("accounts", help="all accounts with what they belong to")
-        one = verbs.add_parser("transfer", help="give a project another owner")
-        one.add_argument("project", type=int, help="the number in the project's address")
-        one.add_argument("to", help="a user name or e-mail address")
-        one.add_argument("--why", required=True, help="the reason, for the audit log")
-        one = verbs.add_parser("close-project", help="close all tasks of a project")
-        one.add_argument("project", type=int, help="the number in the project's address")
-        one.add_argument("--why", required=True, help="the reason, for the audit log")
-        for verb, text in (
-            ("archive-project", "close its tasks and let nobody but owners change it"),
-            ("reopen-project", "let the people of an archived project change it again"),
-        ):
-            one = verbs.add_parser(verb, help=text)
-            one.add_argument("project", type=int, help="the number in the project's address")
-            one.add_argument("--why", required=True, help="the reason, for the audit log")
-        one = verbs.add_parser("delete-project", help="delete all of a project but its books")
-        one.add_argument("project", type=int, help="the number in the project's address")
-        one.add_argument("--name", required=True, help="the name of the project")
-        one.add_argument("--why", required=True, help="the reason, for the audit log")
-        one.add_argument("--now", action="store_true", help=f"not in {deletion.DAYS} days but now")
-        one = verbs.add_parser("keep-project", help="take a deletion back before it is due")
-        one.add_argument("project", type=int, help="the number in the project's address")
-        one.add_argument("--why", required=True, help="the reason, for the audit log")
-        one = verbs.add_parser("books", help="the books of a project as a ZIP")
-        one.add_argument("project", type=int, help="the number in the project's address")
-        one.add_argument("file", help="where to write it; it must not be there yet")
-        one = verbs.add_parser("merge", help="move all of an account to another, and close it")
-        one.add_argument("user", help="the account that is closed: a user name or e-mail address")
-        one.add_argument("into", help="the account that stays")
-        one.add_argument("--why", required=True, help="the reason, for the audit log")
-        one = verbs.add_parser("switch-off", help="switch these features off and all others on")
-        one.add_argument("feature", nargs="*", help=", ".join(FEATURES))
-        verbs.add_parser("remove-demo", help="close the demo's accounts and archive its project")
-        for verb, text in (
-            ("close-account", "keep an account from signing in"),
-            ("reopen-account", "let a closed account sign in again"),
-            ("reset-factor", "remove the second factors of an account and end its sessions"),
-        ):
-            one = verbs.add_parser(verb, help=text)
-            one.add_argument("user", help="a user name or e-mail address")
-            one.add_argument(
-                "--why", required=True, help="reason, or how it was made sure who asks"
-            )
-        one = verbs.add_parser("broadcast", help="notify everybody")
-        one.add_argument("text", help="the message, up to 400 characters")
-        one = verbs.add_parser("read-only", help="keep everybody but owners from changing anything")
-        one.add_argument("--why", required=True, help="the reason, which every page shows")
-        verbs.add_parser("writable", help="take changes again")
-        one = verbs.add_parser("banner", help="show a sentence above every page")
-        one.add_argument("text", help="up to 300 characters; an empty one removes the banner")
-        verbs.add_parser("growth", help="what each kind of rows takes now, and what a year adds")
-        one = verbs.add_parser("retention", help="for how long kinds of rows are kept; set one")
-        one.add_argument("kind", nargs="?", choices=sorted(NAMES))
-        one.add_argument("keeps", nargs="?", help="days or years, or: kept")
+        _add_project_verbs(verbs)
+        _add_account_verbs(verbs)
+        _add_installation_verbs(verbs)
         organisation_verbs.add_arguments(verbs)
-        one = verbs.add_parser("audit", help="the audit log as JSON Lines")
-        one.add_argument("file", help="where to write it; it must not be there yet")
-        one.add_argument("--days", type=int, help="only of the last days")
-        one.add_argument("--project", type=int, help="only of this project")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Do what the verb says."""
@@ -303,3 +247,69 @@ def _user(name: str) -> User:
     if found is None:
         raise CommandError("There is no such account.")
     return found
+
+
+def _add_project_verbs(verbs: Any) -> None:
+    verbs.add_parser("projects", help="all projects with their use, last active first")
+    one = verbs.add_parser("transfer", help="give a project another owner")
+    one.add_argument("project", type=int, help="the number in the project's address")
+    one.add_argument("to", help="a user name or e-mail address")
+    one.add_argument("--why", required=True, help="the reason, for the audit log")
+    one = verbs.add_parser("close-project", help="close all tasks of a project")
+    one.add_argument("project", type=int, help="the number in the project's address")
+    one.add_argument("--why", required=True, help="the reason, for the audit log")
+    for verb, text in (
+        ("archive-project", "close its tasks and let nobody but owners change it"),
+        ("reopen-project", "let the people of an archived project change it again"),
+    ):
+        one = verbs.add_parser(verb, help=text)
+        one.add_argument("project", type=int, help="the number in the project's address")
+        one.add_argument("--why", required=True, help="the reason, for the audit log")
+    one = verbs.add_parser("delete-project", help="delete all of a project but its books")
+    one.add_argument("project", type=int, help="the number in the project's address")
+    one.add_argument("--name", required=True, help="the name of the project")
+    one.add_argument("--why", required=True, help="the reason, for the audit log")
+    one.add_argument("--now", action="store_true", help=f"not in {deletion.DAYS} days but now")
+    one = verbs.add_parser("keep-project", help="take a deletion back before it is due")
+    one.add_argument("project", type=int, help="the number in the project's address")
+    one.add_argument("--why", required=True, help="the reason, for the audit log")
+    one = verbs.add_parser("books", help="the books of a project as a ZIP")
+    one.add_argument("project", type=int, help="the number in the project's address")
+    one.add_argument("file", help="where to write it; it must not be there yet")
+
+
+def _add_account_verbs(verbs: Any) -> None:
+    verbs.add_parser("accounts", help="all accounts with what they belong to")
+    one = verbs.add_parser("merge", help="move all of an account to another, and close it")
+    one.add_argument("user", help="the account that is closed: a user name or e-mail address")
+    one.add_argument("into", help="the account that stays")
+    one.add_argument("--why", required=True, help="the reason, for the audit log")
+    for verb, text in (
+        ("close-account", "keep an account from signing in"),
+        ("reopen-account", "let a closed account sign in again"),
+        ("reset-factor", "remove the second factors of an account and end its sessions"),
+    ):
+        one = verbs.add_parser(verb, help=text)
+        one.add_argument("user", help="a user name or e-mail address")
+        one.add_argument("--why", required=True, help="reason, or how it was made sure who asks")
+
+
+def _add_installation_verbs(verbs: Any) -> None:
+    one = verbs.add_parser("switch-off", help="switch these features off and all others on")
+    one.add_argument("feature", nargs="*", help=", ".join(FEATURES))
+    verbs.add_parser("remove-demo", help="close the demo's accounts and archive its project")
+    one = verbs.add_parser("broadcast", help="notify everybody")
+    one.add_argument("text", help="the message, up to 400 characters")
+    one = verbs.add_parser("read-only", help="keep everybody but owners from changing anything")
+    one.add_argument("--why", required=True, help="the reason, which every page shows")
+    verbs.add_parser("writable", help="take changes again")
+    one = verbs.add_parser("banner", help="show a sentence above every page")
+    one.add_argument("text", help="up to 300 characters; an empty one removes the banner")
+    verbs.add_parser("growth", help="what each kind of rows takes now, and what a year adds")
+    one = verbs.add_parser("retention", help="for how long kinds of rows are kept; set one")
+    one.add_argument("kind", nargs="?", choices=sorted(NAMES))
+    one.add_argument("keeps", nargs="?", help="days or years, or: kept")
+    one = verbs.add_parser("audit", help="the audit log as JSON Lines")
+    one.add_argument("file", help="where to write it; it must not be there yet")
+    one.add_argument("--days", type=int, help="only of the last days")
+    one.add_argument("--project", type=int, help="only of this project")
