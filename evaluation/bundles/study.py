@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from django.db.models import Count, F, Max, Min, Q, QuerySet
+from django.db.models import Count, F, Max, Min, Q, QuerySet, Value
 
 from annotation.authoring.selectors.planned import planned_answers
 from annotation.formats.imports.tables.label_studio import LabelStudioTable
@@ -58,7 +58,7 @@ def study_of(run: Run) -> Row:
         "bonus": version.bonus_note if version else "",
         "currency": run.project.currency,
         **_progress(run, people, version),
-        **_assignments(people, version),
+        **_assignments(run, people, version),
         **_people(run, people),
         "origin": origin,
         "imports": [
@@ -112,8 +112,11 @@ def _progress(run: Run, people: QuerySet[Answer], version: TaskVersion | None) -
     if version is None:
         return {}
     wanted = run.task.items.in_version(version.number).filter(expected__isnull=True)
-    planned = dict(wanted.values_list("pk", planned_answers(version.redundancy)))
-    ours = people.filter(item__task=run.task_id, item__expected__isnull=True)
+    # Of a version that is not in use any more, what was planned then: items tell today's plan.
+    is_current = version.pk == run.task.current_id
+    per_item = planned_answers(version.redundancy) if is_current else Value(version.redundancy)
+    planned = dict(wanted.values_list("pk", per_item))
+    ours = people.filter(item__in=planned)
     given = dict(ours.order_by().values_list("item").annotate(n=Count("pk")))
     models = Answer.objects.filter(item__task=run.task_id, system__isnull=False).aggregate(
         answers=Count("pk"), models=Count("system", distinct=True)
@@ -129,7 +132,7 @@ def _progress(run: Run, people: QuerySet[Answer], version: TaskVersion | None) -
     }
 
 
-def _assignments(people: QuerySet[Answer], version: TaskVersion | None) -> Row:
+def _assignments(run: Run, people: QuerySet[Answer], version: TaskVersion | None) -> Row:
     """How many assignments there were, how long they took, and how many were rejected."""
     own = Assignment.objects.filter(pk__in=people.values("assignment"))
     timed = own.filter(opened_at__isnull=False, submitted_at__isnull=False)
@@ -140,7 +143,8 @@ def _assignments(people: QuerySet[Answer], version: TaskVersion | None) -> Row:
     median, hourly = times["median"], None
     if median and version is not None:
         hourly = str(round_money(version.pay * 3600 / as_decimal(median)))
-    rejected = Rejection.objects.filter(assignment__in=own).exclude(
+    # Also of workers who are left out.
+    rejected = Rejection.objects.filter(assignment__task=run.task_id).exclude(
         outcome=Rejection.Outcome.OVERTURNED
     )
     return {

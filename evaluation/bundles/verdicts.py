@@ -82,12 +82,20 @@ def _at_equal_length(found: Bundled, first: tuple[str, ...]) -> bool:
 
 
 def better_than_guessing(found: Bundled) -> str:
-    """Say how many workers are shown to do better than guessing."""
-    numbers = (
-        number(found.figures["summary"][key], f"{FIGURES}:summary.{key}")
-        for key in ("better", "workers")
+    """Say how many labels are not sure, and how many workers do better than guessing."""
+    summary, certainty = found.figures["summary"], found.figures["certainty"]
+    if summary["not_scored"] == summary["workers"]:
+        return "No competence yet: it needs 3 workers who labelled the same items."
+    better, workers = (
+        number(summary[key], f"{FIGURES}:summary.{key}") for key in ("better", "workers")
     )
-    return format_html("{} of {} workers do better than guessing.", *numbers)
+    if not summary["better"]:
+        return format_html("None of {} workers is shown to do better than guessing.", workers)
+    low, items = (number(certainty[key], f"{FIGURES}:certainty.{key}") for key in ("low", "items"))
+    return format_html(
+        "{} of {} labels are less than 90% certain. {} of {} workers do better than guessing.",
+        *(low, items, better, workers),
+    )
 
 
 def as_good_as_people(found: Bundled) -> str:

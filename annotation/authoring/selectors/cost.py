@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, F, Max, Sum
+from django.db.models import Count, F, Max, Q, Sum
 from django.db.models.functions import Greatest
 
-from annotation.models import Recruitment, Task, TaskVersion
+from annotation.models import Recruitment, Rejection, Task, TaskVersion
 from annotation.models.assignments import AssignmentState
 from annotation.task_types import get_type
 from annotation.task_types.base import QUIZ_TRIES
@@ -21,6 +21,12 @@ from crowdqc.money import as_decimal, round_money
 from crowdqc.numbers import duration
 
 MEASURED_FROM = 5  # submitted assignments, from which on their median replaces the estimate
+
+
+# Assignments whose pay is owed, or will be: by people, and not rejected.
+IS_EARNED = ~Q(source="import") & (
+    Q(rejection=None) | Q(rejection__outcome=Rejection.Outcome.OVERTURNED)
+)
 
 
 def count_assignments(answers: int, version: TaskVersion, items: int, documents: int = 0) -> int:

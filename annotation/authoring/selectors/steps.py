@@ -171,7 +171,7 @@ def _step(
         state,
         bool(entry.draft.get("declined")),
         problem,
-        task_type.in_words(entry.draft, settings),
+        task_type.in_words(entry.draft, {**settings, ITEM_TEXT: entry.item.question}),
     )
 
 

@@ -12,6 +12,7 @@ from django.db.models.functions import Coalesce
 from django.utils.translation import gettext, gettext_lazy, ngettext, pgettext
 
 from annotation.authoring.selectors.cost import (
+    IS_EARNED,
     add_fee,
     count_assignments,
     count_documents,
@@ -53,7 +54,7 @@ class TaskRow:
     pending: int  # answers that nobody has submitted yet; beside them an import may bring more
     answers: int
     submitted: int
-    earned: Decimal  # base pay of the work that people did or are doing
+    earned: Decimal  # base pay of the work that people did or are doing, without rejected work
     open_assignments: int  # that nobody has taken yet, while the task collects
     fee_percent: Decimal  # of the platform
     waiting: int  # submitted, and neither settled nor in a proposal
@@ -239,7 +240,7 @@ def rows_of(found: list[Task]) -> list[TaskRow]:
         Assignment.objects.filter(task__in=found),
         "task_id",
         submitted=Count("pk", filter=done),
-        earned=Sum("pay", filter=(done | held) & ~Q(source="import"), default=ZERO),
+        earned=Sum("pay", filter=(done | held) & IS_EARNED, default=ZERO),
         waiting=Count(
             "pk",
             filter=Q(state=AssignmentState.SUBMITTED, settled_at__isnull=True) & ~Exists(busy),

@@ -5,6 +5,7 @@ Every export is streamed, names people by pseudonym, and has a fixed order.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -83,7 +84,8 @@ def judgment_table(task: Task, form: str, dimension: str = "") -> Table:
     """Every judgment of people and models, counting or not, with a column a dimension.
 
     A pair's values are as stored (first, neutral, second); ``flipped`` says how it was shown, and
-    a model's replicates are numbered within each order. The importer of judgments reads it.
+    a model's replicates are numbered within each order. ``meta`` are further columns of the file
+    that a judgment came in, as JSON. The importer of judgments reads it.
     """
     asked = judgments.version_items(task.current) if task.current else []
     names = [column_of(one.name) for one in asked]
@@ -359,11 +361,12 @@ def _judgments(task: Task, asked: Sequence[AskedDimension]) -> Iterator[tuple[An
         "flipped",
         "sides_known",
         "order_shown",
+        "meta",
         *answered.HEADER,
     ).iterator(CHUNK)
     for part in in_chunks(stored):
         said = judgments.codes_of([row[0] for row in part])
-        for pk, item, topic, first, second, flipped, known, place, *header in part:
+        for pk, item, topic, first, second, flipped, known, place, meta, *header in part:
             (worker, system, strategy, replicate), whether = whose(header)
             by_worker = bool(worker)
             yield (
@@ -380,4 +383,5 @@ def _judgments(task: Task, asked: Sequence[AskedDimension]) -> Iterator[tuple[An
                 None if place is None else place + 1,
                 *(codes.get(said[pk].get(name), said[pk].get(name)) for name, codes in written),
                 *whether,
+                json.dumps(meta, ensure_ascii=False) if meta else None,
             )

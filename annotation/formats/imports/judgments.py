@@ -79,7 +79,7 @@ HEAD = (
     "replicate",
     "position",
 )
-TAIL = ("answered_at", "counts", "reason", "excluded", "version")
+TAIL = ("answered_at", "counts", "reason", "excluded", "version", "meta")
 WHAT, WHO, JUDGED = "one way to say what was judged", "a worker or a system", "one of these"
 PAIR = (
     Field(

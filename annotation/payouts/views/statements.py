@@ -23,7 +23,7 @@ from annotation.payouts.actions import payments, statements
 from annotation.payouts.actions import payments as actions
 from annotation.payouts.actions.rules import BOOK, require_decider, why_not_decide_in
 from annotation.payouts.details.actions import prepare_file, remind_of_details
-from annotation.payouts.details.selectors import REJECT, without_details
+from annotation.payouts.details.selectors import MISSING, REJECT, without_details
 from annotation.payouts.selectors import balance
 from annotation.payouts.selectors import payments as reads
 from annotation.payouts.selectors.accounts import sum_accounts, worker_accounts
@@ -64,17 +64,17 @@ def _is_filed(row: balance.HandPayments) -> bool:
 @login_required
 @require_safe
 def payment_by_hand_export(request: HttpRequest, project_id: int) -> HttpResponseBase:
-    """The open payments by hand as CSV, of one proposal or of all.
+    """The open payments by hand as CSV, of one proposal or of all, or of who gave no details.
 
     With a way of payment the file names where the money goes, for whoever may pay only.
     """
     access = get_access(request, project_id)
-    project, way = access.project, request.GET.get("way") or None
+    project, way = access.project, request.GET.get("way")
     number = parse_whole(request.GET.get("proposal", ""))
     due = payable(project)
     rows = balance.hand_payments(project, number, way, due.held)
     corrections = [] if number else [one for one in due.corrections if way in (None, one.way)]
-    if way is None:
+    if way in (None, MISSING):
         found = exports.by_hand_rows(rows, due, corrections)
         return exports.download_table(exports.BY_HAND, found, name="to-pay-by-hand")
     if way not in exports.HEADERS:

@@ -40,7 +40,7 @@ who estimates labels reads those that count.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.utils.translation import gettext, gettext_lazy
@@ -87,10 +87,11 @@ from annotation.task_types.missing import Missing
 from annotation.task_types.scales import text, truth
 from annotation.task_types.texts import MAX_CHARACTERS, storable
 from crowdqc.errors import Invalid
-from crowdqc.numbers import plural
+from crowdqc.numbers import count, plural
 
 MAX_KEY = 82  # of a draft: the prefix, a name, a point and a value
 MAX_KEYS = 7000  # 30 fields of 200 options
+SHOWN_MARKS = 10  # of a field, in a summary
 START: tuple[dict[str, Any], ...] = (
     {
         "name": "label",
@@ -244,7 +245,10 @@ class Labels(TaskType):
         return check_answers(draft, fields, length=None if text is None else len(text))
 
     def in_words(self, draft: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-        """Summarise a draft: its answers in the order of the fields."""
+        """Summarise a draft: its answers in the order of the fields.
+
+        ``settings`` may hold the item's text, of which marked words are shown.
+        """
         found = []
         for one in asked_fields(draft, item_fields(settings)):
             try:
@@ -253,9 +257,7 @@ class Labels(TaskType):
                 continue
             said = [label_of(one, code) for code in sorted(answer.codes)]
             said += [text for _, _, text in answer.values.texts]
-            if answer.values.spans:
-                count = len(answer.values.spans)
-                said.append(plural(count, "mark"))
+            said += _marks_in_words(answer.values.spans, one, settings.get(ITEM_TEXT))
             if not said and answer.given:
                 said = [
                     f"{code} {label_of(one, field.partition('.')[2])}".strip()
@@ -308,6 +310,21 @@ class Labels(TaskType):
         }
 
 
+def _marks_in_words(
+    spans: Sequence[tuple[str, int, str, int, int]], one: Mapping[str, Any], text: str | None
+) -> list[str]:
+    """Marked words with their labels; how many there are where the text is not at hand."""
+    if not spans or text is None:
+        return [plural(len(spans), "mark")] if spans else []
+    shown = [f"“{text[start:end]}” ({label_of(one, label)})" for _, _, label, start, end in spans][
+        :SHOWN_MARKS
+    ]
+    if len(spans) > SHOWN_MARKS:
+        more = gettext("%(n)s more") % {"n": count(len(spans) - SHOWN_MARKS)}
+        return [*shown, more]
+    return shown
+
+
 def stored_in_words(answer: Answer) -> str:
     """Summarise a stored answer, a line per field; its values and version must be fetched."""
     draft: dict[str, Any] = {
@@ -318,7 +335,7 @@ def stored_in_words(answer: Answer) -> str:
     for row in answer.spans.all():
         spans.setdefault(PREFIX + row.field, []).append([row.start, row.end, row.target])
     draft |= {key: json.dumps(rows) for key, rows in spans.items()}
-    settings = {**answer.version.settings, **answer.item.settings}
+    settings = {**answer.version.settings, **answer.item.settings, ITEM_TEXT: answer.item.question}
     return Labels().in_words(draft, settings).replace("; ", "\n")
 
 

@@ -11,6 +11,7 @@ from django.db.models import F, QuerySet
 from annotation.authoring.selectors.steps import check_entry, settings_of
 from annotation.models import Answer, Assignment, AssignmentItem, ChoiceValue, Item, TextValue
 from annotation.task_types import get_type
+from annotation.task_types.base import ITEM_TEXT
 from annotation.task_types.known import matches, values_given
 
 
@@ -95,7 +96,8 @@ def draft_feedback(assignment: Assignment, entry: AssignmentItem) -> KnownFeedba
     """Return the feedback on a complete draft before submission."""
     values = check_entry(assignment, entry)
     right = values is not None and matches(entry.item.expected or {}, values_given(values))
-    words = get_type(assignment.task.type).in_words(entry.draft, settings_of(assignment, entry))
+    settings = {**settings_of(assignment, entry), ITEM_TEXT: entry.item.question}
+    words = get_type(assignment.task.type).in_words(entry.draft, settings)
     return KnownFeedback(entry.position, entry.item, words, right)
 
 

@@ -136,9 +136,7 @@ def options_without_model(task: Task) -> str:
 
 
 def shows_ids_only(task: Task) -> bool:
-    """Whether no item of a task of labels has a text of its own: a model would read its id."""
-    if task.type != "labels":
-        return False
+    """Whether no item of a task has a text of its own: a model would read ids."""
     has_text = ~Q(question=F("key")) | Q(chat__isnull=False) | Q(media__isnull=False)
     return task.items.exists() and not task.items.filter(has_text).exists()
 

@@ -152,6 +152,8 @@ def test_payment_files_name_people_by_way_of_payment(world: World) -> None:
     assert row[:3] == [MAIL, "1.80", "EUR"] and " " not in row[3] and len(row[3]) <= 30
     header, row = rows_of(client.get(url, {"way": "other"}))
     assert row[0] == "Staff 4711"
+    _header, *rest = rows_of(client.get(url, {"way": "", "proposal": batch.number}))
+    assert [none.worker.pseudonym in row for row in rest] == [True]  # nobody of another file
     assert (
         AuditEntry.objects.filter(action="payment.details_read", actor=world.manager).count() == 3
     )

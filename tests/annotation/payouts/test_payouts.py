@@ -7,6 +7,10 @@ from decimal import Decimal
 
 import pytest
 
+from annotation.authoring.selectors.builder.frame import Build
+from annotation.authoring.selectors.builder.publishing import Publishing
+from annotation.authoring.selectors.progress import progress_of
+from annotation.authoring.selectors.tasks import task_row
 from annotation.models import (
     Assignment,
     AuditEntry,
@@ -291,6 +295,15 @@ def test_rejected_replied_once_overturned_and_paid_once(world: World) -> None:
     with pytest.raises(Conflict, match="settled already"):
         propose(world, ProposedLine(done.pk))
     assert ledger() == [(done.pk, "base", PAY)]
+
+
+def test_rejected_work_is_in_no_cost(world: World) -> None:
+    done = factories.claim_and_submit(world.task)
+    before = task_row(world.task).cost_limit
+    reject(world, done)
+    dialog, [overview] = Publishing(Build(world.task)), progress_of([world.task])
+    after = {dialog.total, task_row(world.task).cost_limit, overview.spent + overview.ahead}
+    assert after == {before - done.pay}
 
 
 def test_an_overturned_rejection_cannot_be_repeated(world: World) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -82,6 +83,14 @@ def test_texts_are_stored_as_written_and_spans_by_their_offsets_in_order() -> No
     marks = [[4, 8, "b"], [0, 8, "a"], [4, 8, "b"]]
     found = checked([field("spans", options=OPTIONS)], {"l-f": marks}, text="One two 🙂")
     assert found.spans == [("f", 0, "a", 0, 8), ("f", 1, "b", 4, 8)]
+
+
+def test_a_summary_names_the_marked_words_and_their_labels() -> None:
+    cleaned = TYPE.clean_settings({"fields": [field("spans", options=OPTIONS)]})
+    marks = json.dumps([[0, 7, "a"], [8, 9, "b"]])
+    said = TYPE.in_words({"l-f": marks}, {**cleaned, ITEM_TEXT: "One two 🙂 three"})
+    shown = {row["value"]: row["label"] for row in OPTIONS}
+    assert f"“One two” ({shown['a']}), “🙂” ({shown['b']})" in said
 
 
 @pytest.mark.parametrize(

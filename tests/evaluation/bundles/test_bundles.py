@@ -479,6 +479,11 @@ def test_a_report_says_what_was_planned_and_who_was_left_out_and_why(tmp_path: P
     found = verify(bundled)
     check_report(found, bundled, report)
     assert found.good, found.lines
+    tasks.edit_draft(by=by, task=task, fields={"redundancy": current.redundancy + 4})
+    tasks.publish(by=by, task=task)
+    then = study_of(Run.objects.get(pk=run.pk))
+    assert then["planned"]["answers"] == wanted.count() * current.redundancy
+    assert then["reached"] == study["reached"]
 
 
 def test_answers_that_came_in_a_file_have_no_plan_pay_or_time() -> None:

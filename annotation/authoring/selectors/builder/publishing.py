@@ -15,7 +15,7 @@ from django.utils.translation import ngettext
 from annotation.accounts.projects.actions import current_consent_text, is_usual_consent
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.builder.pairs import PairBuild
-from annotation.authoring.selectors.cost import Cost, add_fee
+from annotation.authoring.selectors.cost import IS_EARNED, Cost, add_fee
 from annotation.models import LedgerEntry
 from annotation.models.assignments import AssignmentState
 from annotation.pair_design import tell_groups
@@ -57,9 +57,9 @@ class Publishing:
 
     @cached_property
     def earned_pay(self) -> Decimal:
-        """Pay of the work that people did or are doing, of all versions."""
+        """Pay of the work that people did or are doing, of all versions; not of rejected work."""
         held = Q(state__in=(AssignmentState.SUBMITTED, AssignmentState.LEASED), quiz__isnull=True)
-        work = self.task.assignments.filter(held).exclude(source="import")
+        work = self.task.assignments.filter(held, IS_EARNED)
         found: Decimal | None = work.aggregate(s=Sum("version__pay"))["s"]
         return found or ZERO
 
