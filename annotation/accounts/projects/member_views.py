@@ -36,13 +36,13 @@ def can_give_roles(access: Access) -> bool:
     return access.is_owner or access.is_manager
 
 
-def invitation_form(access: Access, sent: Any = None) -> InvitationForm:
-    """Return the form with the roles that this person may invite to."""
-    form = InvitationForm(sent)
+def invitation_form(access: Access, sent: Any = None, role: str = "") -> InvitationForm:
+    """Return the form with the roles that this person may invite to; ``role`` is chosen first."""
+    form = InvitationForm(sent, initial={"role": role} if role in Role.values else None)
     if not can_give_roles(access):
-        role = form.fields["role"]
-        assert isinstance(role, ChoiceField)  # noqa: S101
-        role.choices = [(Role.WORKER.value, Role.WORKER.label.capitalize())]
+        choice = form.fields["role"]
+        assert isinstance(choice, ChoiceField)  # noqa: S101
+        choice.choices = [(Role.WORKER.value, Role.WORKER.label.capitalize())]
     return form
 
 
@@ -79,7 +79,8 @@ def people(request: HttpRequest, project_id: int) -> HttpResponse:
     access = get_access(request, project_id)
     listing = worker_list(access, request.GET)
     search = request.method != "POST" and request.htmx  # type: ignore[attr-defined]
-    more = {} if search else _context(request, access, invitation_form(access))
+    form = invitation_form(access, role=request.GET.get("invite", ""))
+    more = {} if search else _context(request, access, form)
     return list_page(request, access, listing, PEOPLE, more)
 
 

@@ -138,7 +138,10 @@ def _no_second_manager(project: Project) -> str:
     )
     if waiting.exists():
         return _("The invited manager has not joined yet.")
-    return _("A second manager must approve it.")
+    return _(
+        "A second manager must approve it, and somebody independent must confirm that they are "
+        "another person: a manager whom you did not bring in, or the administrator of this site."
+    )
 
 
 def _single_approval(project: Project) -> str:

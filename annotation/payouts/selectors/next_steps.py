@@ -41,7 +41,7 @@ def ways_out(project: Project, viewer: User) -> tuple[tuple[str, str], ...]:
     found = []
     people = reverse("people", args=[project.pk])
     if can_give_roles(project, viewer):
-        found.append((reverse("invitation_new", args=[project.pk]), _("Invite a manager")))
+        found.append((f"{people}?invite=manager#invite", _("Invite a manager")))
         found.append((f"{people}#roles", _("See who is confirmed")))
     if project.owner_id == viewer.pk:
         settings = reverse("project_settings", args=[project.pk]) + "#field-single_approval"

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Membership, PayoutBatch, Role
@@ -43,10 +44,14 @@ def test_a_proposal_that_nobody_can_approve_links_to_an_invitation_and_the_setti
     batch = propose(world, factories.claim_and_submit(world.task))
     Membership.objects.filter(project=world.project, role=Role.MANAGER).delete()
     project = world.project
-    invite = reverse("invitation_new", args=[project.pk])
+    people = reverse("people", args=[project.pk])
+    invite = f"{people}?invite=manager#invite"
     settings = reverse("project_settings", args=[project.pk]) + "#field-single_approval"
-    confirmed = reverse("people", args=[project.pk]) + "#roles"
-    assert check_links(batch, project.owner) == [invite, confirmed, settings]
+    assert check_links(batch, project.owner) == [invite, f"{people}#roles", settings]
+    client = Client()
+    client.force_login(project.owner)
+    form = client.get(invite).context["form"]
+    assert form["role"].value() == "manager"
     other = factories.make_member(project, Role.REQUESTER).user
     assert check_links(batch, other) == []  # who can see to neither is sent nowhere
 
