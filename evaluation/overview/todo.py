@@ -98,7 +98,7 @@ def _proposals(found: Facts) -> Iterator[Todo]:
                 _("Look at it"),
             )
         elif batch.proposed_by_id == found.access.user.pk:
-            text = _("of yours waits for a second person.")
+            text = _("of yours waits for approval.")
             yield Todo("waiting", name, text, url, _("See it"))
 
 

@@ -312,7 +312,7 @@ def _approve(access: Access) -> Bulk:
         _("Approve pay"),
         _("Approved the pay of"),
         act,
-        sentence=_("What open proposals pay them is written to the ledger."),
+        sentence=_("What open proposals pay them will be written to the ledger."),
         why_not=lambda rows: pay(rows).reasons(rows),
         effect=lambda rows: pay(rows).effects(),
         carry=carry,

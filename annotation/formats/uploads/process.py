@@ -383,7 +383,9 @@ def _imported(file: ImportFile) -> bool:
                 raise Superseded
             finish(file, report)
     except DomainError as refused:
-        mend = "" if isinstance(refused, Invalid) else _("Then import the file.")
+        mend = (
+            "" if isinstance(refused, Invalid) else _("Import the file again once that is settled.")
+        )
         _set(file, state=State.CHECKING, error={"message": refused.message, "mend": mend})
         return False
     return True

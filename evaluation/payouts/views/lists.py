@@ -87,7 +87,7 @@ def _approve(access: Access) -> Bulk:
     def effect(rows: Sequence[PayoutBatch]) -> list[str]:
         totals = totals_of(rows)
         amount = money(sum(totals.values()), project.currency)
-        told = [_("%(amount)s is written to the ledger.") % {"amount": amount}]
+        told = [_("%(amount)s will be written to the ledger.") % {"amount": amount}]
         held = [str(row.number) for row in rows if row.held]  # type: ignore[attr-defined]
         if held:
             told.append(

@@ -188,7 +188,7 @@ def _propose(
         evidence_run=around.number,
     )
     told = gettext(
-        "Proposal %(batch)s waits for a second person: %(approve)s to approve, "
+        "Proposal %(batch)s waits for approval: %(approve)s to approve, "
         "%(hold)s to look at first, %(reject)s to reject."
     )
     messages.success(request, told % {"batch": batch.number, **reads.count_outcomes([batch])})

@@ -108,12 +108,15 @@ class PersonRow(EstimateRow):
     model_share: float = 0.0
     person_share: float = 0.0
     p: float = 1.0
+    epsilon: float = 0.0
 
     @property
     def result(self) -> str | SafeString:
-        """Say whether the model was shown to be as good as this person, less ε."""
+        """Say whether the model is as good as this person, less ε, or worse by more, as shown."""
         if self.p <= annotator.LEVEL:
             return _("As good")
+        if self.high is not None and self.high < -self.epsilon:
+            return _("Worse")
         return dim(_("Not shown"))
 
 

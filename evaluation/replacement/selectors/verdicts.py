@@ -318,6 +318,7 @@ def person_table(run: Run, told: Told, chosen: ModelRow, epsilon: float) -> Resu
             model_share=row["model_share"],
             person_share=row["person_share"],
             p=float(value),
+            epsilon=epsilon,
         )
         for pk, row, value in zip(ids, rows, p, strict=True)
     ]

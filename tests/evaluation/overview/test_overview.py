@@ -123,7 +123,7 @@ def test_each_person_sees_what_waits_for_them(world: World) -> None:
     )
     mine = {todo.head: todo.text for todo in todos(facts(world, world.requester))}
     theirs = {todo.head: todo.text for todo in todos(facts(world))}
-    assert mine["Proposal 1"] == "of yours waits for a second person."
+    assert mine["Proposal 1"] == "of yours waits for approval."
     assert theirs["Proposal 1"].endswith("waits for you.")
     assert facts(world).rows[0].next_label == "Approve proposal 1"
     row = facts(world, world.requester).rows[0]
