@@ -171,6 +171,30 @@ def test_a_new_version_says_what_it_costs_beyond_the_work_that_is_done(world: Wo
     assert (found.earned_pay, found.further_cost, found.total) == (2, 15, 17)
 
 
+def test_pay_and_redundancy_change_in_the_dialog_and_no_unseen_cost_is_published(
+    world: World,
+) -> None:
+    by, task = world.requester, world.task
+    edit_draft(by=by, task=task, fields={"pay": "1.00", "redundancy": 1, "items_per_assignment": 1})
+    client = signed_in(by)
+    url = reverse("task_publish", args=[task.project_id, task.pk])
+    shown = client.post(url, {"look": "1", "pay": "2.00", "redundancy": "3"}, headers=HTMX)
+    draft = task.versions.latest("number")
+    assert (draft.pay, draft.redundancy, draft.published_at) == (2, 3, None)
+    total = str(shown.context["publishing"].total)
+    assert total == "12.00" and "Publish for €12.00" in shown.content.decode()
+    sent = {"pay": "4.00", "redundancy": "3", "total": total}
+    changed = client.post(url, sent)
+    assert (changed.status_code, changed.context["changed"]) == (422, True)
+    refused = client.post(url, {**sent, "pay": "1,000"})
+    assert refused.status_code == 422 and refused.context["wrong"]["pay"]
+    draft.refresh_from_db()
+    assert (draft.pay, draft.published_at) == (4, None)
+    assert client.post(url, {**sent, "total": "24.00"}).status_code == 302
+    draft.refresh_from_db()
+    assert draft.published_at is not None
+
+
 def test_every_page_names_one_cost_with_the_fee_of_the_platform(world: World) -> None:
     by, task = world.requester, world.task
     edit_draft(by=by, task=task, fields={"pay": "2.00", "redundancy": 2, "items_per_assignment": 1})

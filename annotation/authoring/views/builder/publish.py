@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -11,6 +13,7 @@ from django.views.decorators.http import require_http_methods
 
 from annotation.access import Access
 from annotation.authoring.actions import tasks
+from annotation.authoring.actions.drafts import edit_draft
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.builder.publishing import Publishing
 from annotation.authoring.selectors.examples import count_examples, examples_of
@@ -18,6 +21,7 @@ from annotation.authoring.views.builder.context import find, republishing
 from annotation.authoring.views.builder.parts import builder_of
 from annotation.gallery.templates import is_unconfirmed_text
 from annotation.models import Task
+from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
 
 
@@ -27,7 +31,8 @@ def task_publish(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
     """Show what publishing comes to; a POST freezes the draft and opens the task with it.
 
     ``discard`` throws the draft away instead; ``keep`` says that the instructions of a template
-    are to stay as they are.
+    are to stay as they are. ``pay`` and ``redundancy`` are changed first; ``look`` shows what that
+    comes to, and so does a POST whose ``total`` is not what publishing costs.
     """
     access, task = find(request, project_id, task_id)
     if request.method != "POST":
@@ -36,7 +41,14 @@ def task_publish(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
         tasks.discard_draft(by=access.user, task=task)
         messages.success(request, _("The draft is discarded. The published version stands."))
         return redirect("task", project_id, task_id)
+    if wrong := _change(request, access, task):
+        return _dialog(request, access, task, status=422, wrong=wrong)
     build = Build(task)
+    if request.POST.get("look"):
+        return _dialog(request, access, task)
+    shown = request.POST.get("total")
+    if shown is not None and shown != str(Publishing(build).total):
+        return _dialog(request, access, task, status=422, changed=True)
     if is_unconfirmed_text(build.version) and "keep" not in request.POST:
         return _dialog(request, access, task, status=422)
     builder_of(task, build.version).renew_items(access.user, task)
@@ -48,7 +60,22 @@ def task_publish(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
     return redirect("task", project_id, task_id)
 
 
-def _dialog(request: HttpRequest, access: Access, task: Task, *, status: int = 200) -> HttpResponse:
+def _change(request: HttpRequest, access: Access, task: Task) -> dict[str, Any]:
+    """Change pay and redundancy as sent; return what was refused."""
+    sent = {name: request.POST[name] for name in ("redundancy", "pay") if name in request.POST}
+    if not sent or not Build(task).is_draft:
+        return {}
+    try:
+        edit_draft(by=access.user, task=task, fields=sent)
+    except Invalid as error:
+        texts = [*error.fields.values()] or [error.message]
+        return {**dict.fromkeys(error.fields, True), "sent_pay": sent.get("pay"), "texts": texts}
+    return {}
+
+
+def _dialog(
+    request: HttpRequest, access: Access, task: Task, *, status: int = 200, **more: Any
+) -> HttpResponse:
     build = Build(task)
     if not build.is_draft:
         return redirect("task_build", task.project_id, task.pk)
@@ -66,8 +93,9 @@ def _dialog(request: HttpRequest, access: Access, task: Task, *, status: int = 2
         "refused": status != 200,
         "republishing": republishing(build),
         **count_examples(task, build.version),
+        **more,
     }
-    fragment = request.htmx and status == 200  # type: ignore[attr-defined]
+    fragment = request.htmx  # type: ignore[attr-defined]
     folder = "annotation/authoring/builder/"
     template = f"{folder}_publish.html" if fragment else f"{folder}publish.html"
     return render(request, template, context, status=status)
