@@ -41,6 +41,20 @@ def task_publish(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
         tasks.discard_draft(by=access.user, task=task)
         messages.success(request, _("The draft is discarded. The published version stands."))
         return redirect("task", project_id, task_id)
+    if answer := _not_yet(request, access, task):
+        return answer
+    build = Build(task)
+    builder_of(task, build.version).renew_items(access.user, task)
+    version = tasks.publish(by=access.user, task=task)
+    said = _("Version %(number)s is published and the task is open.") % {"number": version.number}
+    if examples := examples_of(task, version).count():
+        said += " " + _("It has %(examples)s.") % {"examples": plural(examples, "example item")}
+    messages.success(request, said)
+    return redirect("task", project_id, task_id)
+
+
+def _not_yet(request: HttpRequest, access: Access, task: Task) -> HttpResponse | None:
+    """Change what was sent, and show the dialog again where it is not to be published so."""
     if wrong := _change(request, access, task):
         return _dialog(request, access, task, status=422, wrong=wrong)
     build = Build(task)
@@ -51,13 +65,7 @@ def task_publish(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
         return _dialog(request, access, task, status=422, changed=True)
     if is_unconfirmed_text(build.version) and "keep" not in request.POST:
         return _dialog(request, access, task, status=422)
-    builder_of(task, build.version).renew_items(access.user, task)
-    version = tasks.publish(by=access.user, task=task)
-    said = _("Version %(number)s is published and the task is open.") % {"number": version.number}
-    if examples := examples_of(task, version).count():
-        said += " " + _("It has %(examples)s.") % {"examples": plural(examples, "example item")}
-    messages.success(request, said)
-    return redirect("task", project_id, task_id)
+    return None
 
 
 def _change(request: HttpRequest, access: Access, task: Task) -> dict[str, Any]:
