@@ -147,9 +147,9 @@ MESSAGES = Catalogue(
             _("A failure is what most reviewers call one; errors that they share are in the rate."),
             NOTE,
             _(
-                "Each review counts by the probability with which its trace was drawn. "
-                "The rate is post-stratified by rule and verdict of the judge, with Wilson "
-                "intervals of each cell. A judge that is wrong makes the interval wider, not false."
+                "Each review counts by the probability with which its trace was drawn, "
+                "post-stratified by rule and verdict of the judge, with Wilson intervals of each "
+                "cell. A judge that is wrong makes the interval wider, not false."
             ),
         ),
     }

@@ -41,13 +41,16 @@ SETTINGS = ("model_budget", "hourly_floor", *DAYS)
 PEOPLE = gettext_lazy("change who belongs to an organisation")
 
 
-def require_owner(organisation: Organisation, by: User | None, doing: Words = "") -> None:
-    """Refuse all but owners of it or of the installation; ``doing`` asks for a fresh proof."""
-    if by is None:
-        return
-    if not may_change(organisation, by):
+def refuse_others(organisation: Organisation, by: User | None) -> None:
+    """Refuse all but owners of it or of the installation."""
+    if by is not None and not may_change(organisation, by):
         raise NotAllowed(_("Only an owner of the organisation may do this."))
-    if doing:
+
+
+def require_owner(organisation: Organisation, by: User | None, doing: Words) -> None:
+    """Refuse all but owners of it or of the installation, with a fresh proof of who they are."""
+    refuse_others(organisation, by)
+    if by is not None:
         require_recent(by, doing)
 
 

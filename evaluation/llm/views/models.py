@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import STAFF, Access, get_access
-from annotation.accounts.organisations.actions import require_owner
+from annotation.accounts.organisations.actions import refuse_others
 from annotation.accounts.organisations.selectors import get_organisation
 from annotation.accounts.projects.forms import add_errors
 from annotation.models import Organisation, Project, Role, Task, User
@@ -95,7 +95,7 @@ def get_place(
     if organisation_id is not None:
         organisation = get_organisation(request.user, organisation_id)
         user = cast(User, request.user)
-        require_owner(organisation, user)
+        refuse_others(organisation, user)
         return Place(user, organisation, may_change=True)
     access = get_access(request, cast(int, project_id), *(roles or (Role.REQUESTER,)))
     return _place_of(request, access)

@@ -51,7 +51,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
 
 from evaluation.methods.core.base import BadShape, DataError, FloatArray, IntArray
 from evaluation.methods.core.inference import (
@@ -352,8 +351,8 @@ def _uneven(share: float, reach: float) -> tuple[float, float]:
     """
     if not 0 < share < 1 or not 0 < reach < np.inf:
         return reach, reach
-    ends = logit(share) + reach / (share * (1 - share)) * np.array([-1, 1])
-    low, high = expit(ends)
+    ends = np.log(share / (1 - share)) + reach / (share * (1 - share)) * np.array([-1, 1])
+    low, high = np.exp(-np.logaddexp(0, -ends))  # the logistic function, never too large
     return max(reach, share - float(low)), max(reach, float(high) - share)
 
 

@@ -134,7 +134,7 @@ def test_a_difference_of_the_board_is_that_of_the_votes_of_its_two_leaders() -> 
 
 def test_a_price_counts_whole_assignments_with_the_fee_and_names_pay_and_fee() -> None:
     price = Price(Decimal("1.50"), 8, Decimal(25), "EUR", 4.0)
-    assert price.cost(17) == Decimal("1.50") * 3 * Decimal("1.25")
+    assert price.cost(17) == Decimal("5.62")  # of 5.625
     factors = "€5.62 (3 assignments of 8 judgments ×\u00a0€1.50 + 25.0% fee)"
     assert factors in price_sentence(price, 17) and price_cells(price, 16) == ["16", "€3.75", "4"]
     unknown = Price(Decimal("1.50"), 8, Decimal(0), "EUR", 0.0)

@@ -40,7 +40,7 @@ def test_a_run_starts_in_one_click_and_its_page_leads_to_the_result() -> None:
     assert asked and not client.get(asked[1]).headers.get("HX-Redirect")
     run = Run.objects.get()
     Run.objects.filter(pk=run.pk).update(state=RunState.DONE)
-    results = f"{reverse('label_results', args=[task.project_id, task.pk])}?run={run.number}"
+    results = f"{reverse('label_items', args=[task.project_id, task.pk])}?run={run.number}"
     assert client.get(asked[1])["HX-Redirect"] == results
     assert client.get(there)["Location"] == results
     plain = reverse("run", args=[task.project_id, run.number])

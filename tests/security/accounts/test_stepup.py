@@ -298,7 +298,7 @@ def test_a_confirmation_says_what_it_is_for_and_can_be_left(
     unasked = client.get(reverse("account_reauthenticate"))
     assert "to approve payments" not in unescape(unasked.content.decode())
     settings.CROWDQC_DEMO_SIGN_IN = True
-    world.manager.username = demo.OFFERED[1]
+    world.manager.username = "manager"
     world.manager.save()
     assert demo.PASSWORD in client.get(asked["Location"]).content.decode()
 

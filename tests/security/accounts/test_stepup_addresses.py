@@ -12,7 +12,15 @@ import pytest
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
-from annotation.models import ApiToken, AuditEntry, Payment, PayoutBatch, Rejection, Role
+from annotation.models import (
+    ApiToken,
+    AuditEntry,
+    Organisation,
+    Payment,
+    PayoutBatch,
+    Rejection,
+    Role,
+)
 from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.actions import statements
 from evaluation.models import Run, RunState
@@ -93,6 +101,9 @@ GUARDED: dict[str, tuple[str, dict[str, Any]]] = {
     "installation": ("owner", {"do": "transfer", "confirmed": "1", "to": "owner", "why": "So."}),
     "installation_people": ("owner", {"do": "close", "confirmed": "1", "why": "They left."}),
     "installation_settings": ("owner", {"do": "remove_demo"}),
+    "installation_deletion": ("owner", {"do": "delete", "name": "Birds", "why": "It is over."}),
+    "organisation_list": ("owner", {"name": "Lab", "currency": "EUR", "person": "owner"}),
+    "organisation": ("owner", {"do": "add_member", "person": "owner", "role": "member"}),
     "project_settings_factor": ("requester", {"required": "yes"}),
     "recruitment_new": ("requester", STUDY),
     "recruitment_edit": ("requester", STUDY),
@@ -222,6 +233,8 @@ def test_an_old_session_is_asked_to_confirm_on_every_one_of_them(
         "correction_decline": [project.pk, others["correction_id"]],
     }
     owner = make.make_user("owner", password=make.PASSWORD, is_superuser=True)
+    args["organisation"] = [Organisation.objects.create(name="Nest").pk]
+    args["installation_deletion"] = [project.pk]
     picked = {"installation": project.pk, "installation_people": world.worker.user_id}
     entries = AuditEntry.objects.count()
     for name, (role, sent) in GUARDED.items():
