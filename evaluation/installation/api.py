@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from annotation.access import get_installation_owner
 from annotation.accounts import quotas
-from annotation.accounts.signing.selectors import find_user
+from annotation.accounts.signing.selectors import find_proven_user
 from annotation.api.frame.auth import require_unbound_token
 from annotation.api.frame.base import Body, Listing, Newest, read
 from annotation.api.frame.endpoint import Endpoint
@@ -213,7 +213,7 @@ def find_account(user_id: int) -> User:
 
 
 def _named(name: str, field: str) -> User:
-    user = find_user(name)
+    user = find_proven_user(name)
     if user is None:
         raise Invalid("There is no such account.", fields={field: "There is no such account."})
     return user

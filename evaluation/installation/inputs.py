@@ -8,7 +8,7 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.accounts.signing.selectors import find_user
+from annotation.accounts.signing.selectors import find_proven_user
 from annotation.installation.actions import MAX_BROADCAST, MAX_REASON
 from annotation.models import User
 from evaluation.retention.kinds import MOST, SETTABLE
@@ -46,7 +46,7 @@ class _PersonForm(forms.Form):
     """Somebody with an account."""
 
     def find(self, field: str) -> User:
-        user = find_user(self.cleaned_data[field])
+        user = find_proven_user(self.cleaned_data[field])
         if user is None:
             raise forms.ValidationError(_("There is no such account."))
         return user

@@ -21,11 +21,7 @@ from annotation.accounts.organisations.selectors import is_member, may_change
 from annotation.accounts.roles.actions import cancel_open_work, lock_roles
 from annotation.accounts.security.log import Kind, log_event
 from annotation.accounts.security.stepup import require_recent
-from annotation.accounts.signing.selectors import (
-    find_user,
-    has_unverified_address_only,
-    has_verified,
-)
+from annotation.accounts.signing.selectors import find_proven_user, has_unverified_address_only
 from annotation.models import Organisation, OrganisationMember, OrganisationRole, Project, User
 from annotation.notifications.actions.notices import notify
 from annotation.records.actions.audit import VISITOR, record
@@ -149,13 +145,12 @@ def find_person(by: User | None, name: str) -> User:
     """
     if by is not None and not is_installation_owner(by):
         limits.require_try(limits.LOOKUPS, by.pk, _("You looked for too many people."))
-    user = find_user(name)
+    user = find_proven_user(name)
     if (
         user is None
         or not user.is_active
         or user.username.startswith(VISITOR)
         or has_unverified_address_only(user)
-        or ("@" in name and user.username != name.strip() and not has_verified(user, name))
     ):
         text = _("Nobody here has this user name or verified address.")
         raise Invalid(text, fields={"person": text})

@@ -49,7 +49,10 @@ def has_passkeys() -> bool:
 
 
 def find_user(name: str) -> User | None:
-    """Return the user of a username or address; a verified address wins."""
+    """Return the user who signs in with a username or address; a verified address wins.
+
+    ``find_proven_user`` is for giving somebody anything.
+    """
     name = unicodedata.normalize("NFKC", name).strip()
     if not name or "\0" in name or name.encode("utf-8", "replace").decode() != name:
         return None  # no text that the database could hold
@@ -63,6 +66,17 @@ def find_user(name: str) -> User | None:
     if len(found) == 1:
         return found[0]
     return next(iter(find_similar_accounts("email", name)), None) if "@" in name else None
+
+
+def find_proven_user(name: str) -> User | None:
+    """Return whose user name or verified address this is, to give them something.
+
+    An address that somebody claimed at their sign-up and never verified leads to nobody.
+    """
+    user = find_user(name)
+    if user is None or user.username == name.strip() or "@" not in name:
+        return user
+    return user if has_verified(user, name) else None
 
 
 def find_similar_accounts(field: str, name: str) -> list[User]:

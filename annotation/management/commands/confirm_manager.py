@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.accounts.roles.actions import confirm_by_installation
-from annotation.accounts.signing.selectors import find_user
+from annotation.accounts.signing.selectors import find_proven_user
 from annotation.models import Project
 from crowdqc.errors import DomainError
 
@@ -28,7 +28,7 @@ class Command(BaseCommand):
         project = Project.objects.filter(pk=options["project"]).first()
         if project is None:
             raise CommandError("There is no such project.")
-        user = find_user(options["user"])
+        user = find_proven_user(options["user"])
         if user is None:
             raise CommandError("There is no such person.")
         try:

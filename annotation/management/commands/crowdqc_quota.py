@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.accounts import quotas
-from annotation.accounts.signing.selectors import find_user
+from annotation.accounts.signing.selectors import find_proven_user
 from annotation.models import Project, User
 from crowdqc.errors import DomainError
 
@@ -51,7 +51,7 @@ class Command(BaseCommand):
                 raise CommandError("There is no such project.")
             return project
         if options["person"]:
-            user = find_user(options["person"])
+            user = find_proven_user(options["person"])
             if user is None:
                 raise CommandError("There is no such person.")
             return user

@@ -11,7 +11,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from annotation.accounts.signing.selectors import find_user
+from annotation.accounts.signing.selectors import find_proven_user
 from annotation.installation import actions, merging, selectors
 from annotation.models import Project, User
 from annotation.records.installation_state import FEATURES, SECONDS
@@ -243,7 +243,7 @@ def _project(number: int) -> Project:
 
 
 def _user(name: str) -> User:
-    found = find_user(name)
+    found = find_proven_user(name)
     if found is None:
         raise CommandError("There is no such account.")
     return found

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
-from annotation.accounts.signing.selectors import find_user
+from annotation.accounts.signing.selectors import find_proven_user
 from annotation.models import Project, User
 from crowdqc.errors import DomainError
 from evaluation.moving import actions
@@ -108,7 +108,7 @@ class Command(BaseCommand):
     def _import(self, options: dict[str, Any]) -> None:
         owner: User | None = None
         if options["owner"]:
-            owner = find_user(options["owner"])
+            owner = find_proven_user(options["owner"])
             if owner is None:
                 raise CommandError(f"There is no account {options['owner']}.")
         done = actions.import_project(by=None, path=options["file"], owner=owner, say=self._say)

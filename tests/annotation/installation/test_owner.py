@@ -13,7 +13,7 @@ from allauth.mfa.models import Authenticator
 from django.core.management import CommandError, call_command
 
 from annotation.accounts.signing.selectors import find_user
-from annotation.models import AuditEntry, Membership, Notice, Role
+from annotation.models import AuditEntry, Membership, Notice, Role, User
 from annotation.models.tasks import TaskState
 from annotation.payouts.actions import proposals as payouts
 from annotation.records.installation_state import require_feature
@@ -57,6 +57,20 @@ def test_project_is_transferred_with_its_reason_and_managers_know() -> None:
     assert Membership.objects.filter(project=project, user=new, role=Role.REQUESTER).exists()
     assert last_entry("project.transfer").detail["why"] == "She left the lab."
     assert Notice.objects.filter(user=manager, kind="roles.changed").exists()
+
+
+def test_nothing_is_given_to_who_only_claims_an_address() -> None:
+    project, claimer = make.make_project(), make.make_user()
+    address = EmailAddress.objects.create(
+        user=claimer, email="ana@example.org", verified=False, primary=True
+    )
+    User.objects.filter(pk=claimer.pk).update(email=address.email)
+    with pytest.raises(CommandError):
+        owner("transfer", str(project.pk), address.email, "--why", "She left the lab.")
+    EmailAddress.objects.update(verified=True)
+    owner("transfer", str(project.pk), address.email, "--why", "She left the lab.")
+    project.refresh_from_db()
+    assert project.owner == claimer
 
 
 def test_second_factor_is_removed_and_its_person_told() -> None:
