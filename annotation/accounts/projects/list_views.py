@@ -67,7 +67,7 @@ COLUMNS = (
     Column("submitted", gettext_lazy("Submitted"), sort=("submitted",), number=True, down=True),
     Column("pace", gettext_lazy("Time"), sort=("pace",), number=True, term="relative-time"),
     Column("quality", gettext_lazy("Quality"), term="median-quality"),
-    Column("flags", gettext_lazy("Flags"), term="flags"),
+    Column("flags", gettext_lazy("Open flags"), term="flags"),
     Column("alike", gettext_lazy("Looks like"), term="look-alikes"),
     Column("rejected", gettext_lazy("Rejected"), sort=("rejected",), number=True, down=True),
     Column("approved", gettext_lazy("Approved pay"), sort=("approved",), number=True, down=True),
