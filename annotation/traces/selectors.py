@@ -6,7 +6,8 @@ import datetime as dt
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Count, F, Max, Min, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, F, IntegerField, Max, Min, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from annotation.access import Access
@@ -153,6 +154,15 @@ def still_reviews(access: Access, traces: Sequence[Trace]) -> set[int]:
         Answer.objects.filter(worker=worker, item__in=list(items)).values_list("item_id", flat=True)
     )
     return {pk for item, pk in items.items() if item not in done}
+
+
+def count_reviews() -> Coalesce:
+    """The number of reviews of a trace that people gave and that count."""
+    given = Answer.objects.filter(
+        item=OuterRef("item"), counts=True, worker__isnull=False, stage=Answer.Stage.MAIN
+    )
+    counted = given.order_by().values("item").annotate(n=Count("pk")).values("n")
+    return Coalesce(Subquery(counted), 0, output_field=IntegerField())
 
 
 def reviewed_by(access: Access) -> Q | None:

@@ -27,7 +27,12 @@ from annotation.access import Access
 from annotation.lists.definition import Choice, Column, Filter, Listing
 from annotation.models import ChoiceValue, Project, Trace, TraceSource
 from annotation.traces.actions.seen import log_views
-from annotation.traces.selectors import live_sources, reviewed_by, still_reviews
+from annotation.traces.selectors import (
+    count_reviews,
+    live_sources,
+    reviewed_by,
+    still_reviews,
+)
 from annotation.traces.settings import read_settings
 from evaluation.traces.dataset import verdict_rule
 
@@ -44,12 +49,12 @@ class TraceRow:
     verdict: int  # of the judge: 1 fail, 0 pass, -1 none
     hidden: bool
     rule: str
+    given: int  # reviews that count
 
     @property
     def submitted(self) -> int:
-        """Reviews given or in work, at most those wanted."""
-        item = self.trace.item
-        return 0 if item is None else item.held
+        """Reviews given, at most those wanted; not those that somebody is at."""
+        return min(self.given, self.wanted)
 
     @property
     def wanted(self) -> int:
@@ -111,15 +116,21 @@ def drawn_traces(project: Project, sources: Sequence[TraceSource]) -> QuerySet[A
         grouped = rows.order_by().values("answer__item").annotate(n=Count("pk")).values("n")
         return Coalesce(Subquery(grouped), 0, output_field=IntegerField())
 
-    return rows.select_related("source", "item").annotate(
-        fails=number(own.filter(code__in=failing)),
-        passes=number(own.exclude(code__in=failing)),
-        verdict=verdict_rule(sources),
-        is_complete=Case(
-            When(item__held__lt=F("item__redundancy"), then=Value(0)),
-            default=Value(1),
-            output_field=IntegerField(),
-        ),
+    return (
+        rows.select_related("source", "item")
+        .annotate(
+            fails=number(own.filter(code__in=failing)),
+            passes=number(own.exclude(code__in=failing)),
+            verdict=verdict_rule(sources),
+            given=count_reviews(),
+        )
+        .annotate(
+            is_complete=Case(
+                When(given__lt=F("item__redundancy"), then=Value(0)),
+                default=Value(1),
+                output_field=IntegerField(),
+            ),
+        )
     )
 
 
@@ -131,7 +142,8 @@ def row_of(trace: Trace, *, hidden: bool) -> TraceRow:
 
 def _row(one: Any, *, hidden: bool) -> TraceRow:
     """A row of ``drawn_traces``."""
-    return TraceRow(one, one.fails, one.passes, one.verdict, hidden, rule_label(one.drawn_by))
+    rule = rule_label(one.drawn_by)
+    return TraceRow(one, one.fails, one.passes, one.verdict, hidden, rule, one.given)
 
 
 def trace_listing(access: Access) -> Listing:

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Answer, Project, Task, Trace
 from annotation.models.tasks import TaskState
-from annotation.traces.selectors import SourceRow, list_sources, waiting_traces
+from annotation.traces.selectors import SourceRow, count_reviews, list_sources, waiting_traces
 from crowdqc.numbers import count, duration, interval, percent, plural
 from evaluation.methods.traces.rates import LEAST
 from evaluation.models import Run, RunState
@@ -97,26 +97,26 @@ def read_result(
     if run is not None:
         run.task.project = project
     since = timezone.now() - WEEK
-    complete = Q(item__held__gte=F("item__redundancy"))
     traces = Trace.objects.filter(source__in=live)
     counted = traces.aggregate(
         size=Count("pk", filter=Q(inclusion__isnull=False)),
         drawn=Count("pk", filter=Q(item__isnull=False)),
-        reviewed=Count("pk", filter=complete),
         first=Min("first_seen_at"),
         dropped=Count("pk", filter=Q(dropped__gt=0)),
         recent=Count("pk", filter=Q(item__isnull=False, settled_at__gt=since)),
     )
     pending = waiting_traces(project).aggregate(n=Count("pk"), at=Min("settled_at"))
     recent = Answer.objects.filter(answered_at__gt=since, counts=True, worker__isnull=False)
-    closed = traces.filter(complete, item__in=recent.values("item")).count()
+    complete = traces.filter(item__isnull=False).annotate(given=count_reviews())
+    complete = complete.filter(given__gte=F("item__redundancy"))
+    closed = complete.filter(item__in=recent.values("item")).count()
     return TraceResult(
         sources=sources,
         run=run,
         figures=run_reads.figures_of(run, *FIGURES) if run is not None else {},
         size=counted["size"],
         drawn=counted["drawn"],
-        reviewed=counted["reviewed"],
+        reviewed=complete.count(),
         first=counted["first"],
         waiting=pending["n"],
         oldest=pending["at"],
