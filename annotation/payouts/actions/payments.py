@@ -356,7 +356,7 @@ def mark_sent(
     payment was made already.
     """
     chosen = sorted(payments, key=lambda one: one.pk)
-    workers = _lock_workers({one.worker_id for one in chosen})
+    workers = lock_workers({one.worker_id for one in chosen})
     rows = [_locked(one) for one in chosen]
     for payment in rows:
         _require_permission(payment, by)
@@ -412,14 +412,14 @@ def settle_deducted(*, project: Project, workers: Collection[int]) -> int:
 
     Part of the transaction that books or approves what the deductions come from.
     """
-    due = payable(project, _lock_workers(workers))
+    due = payable(project, lock_workers(workers))
     rows = Payment.objects.filter(pk__in=due.deducted, state=State.BY_HAND).order_by("pk")
     empty = [row for row in rows if not due.amount_due(row)]
     return sum(confirm(payment=row, memo="deducted", amount=books.ZERO) for row in empty)
 
 
-def _lock_workers(workers: Collection[int]) -> list[int]:
-    """Payments by hand to one worker queue here, so that a deduction is taken once."""
+def lock_workers(workers: Collection[int]) -> list[int]:
+    """Lock people before any of their payments, so that a deduction is taken once."""
     rows = Membership.objects.select_for_update(no_key=True).filter(pk__in=workers).order_by("pk")
     return list(rows.values_list("pk", flat=True))
 
@@ -435,7 +435,7 @@ def pay_corrections(
     """
     require_decider(project, by, BOOK)
     workers = {int(pk.split("-")[1]) for pk in chosen}
-    found = {one.pk: one for one in payable(project, _lock_workers(workers)).corrections}
+    found = {one.pk: one for one in payable(project, lock_workers(workers)).corrections}
     done = 0
     for pk, amount in sorted(chosen.items()):
         one = found.get(pk)

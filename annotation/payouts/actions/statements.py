@@ -31,7 +31,7 @@ from annotation.models import (
 )
 from annotation.payouts.actions import ledger as books
 from annotation.payouts.actions import statement_rows
-from annotation.payouts.actions.payments import confirm, settle_deducted
+from annotation.payouts.actions.payments import confirm, lock_workers, settle_deducted
 from annotation.payouts.actions.rules import require_decider
 from annotation.payouts.actions.statement_rows import hold_against
 from annotation.payouts.corrections.actions.propose import ABOVE_LIMIT, propose_above_limit
@@ -344,11 +344,12 @@ def _write(plan: _Plan, place: int, by: User) -> None:
 
 
 def _payments(row: Mapping[str, Any], by: User) -> list[Payment]:
-    """The payments of a row, locked; NotAllowed where one is to the person."""
+    """The payments of a row, locked after their worker; NotAllowed where one is to the person."""
+    rows = Payment.objects.filter(pk__in=payments_in(row))
+    lock_workers(set(rows.values_list("worker", flat=True)))
     found = list(
-        Payment.objects.select_for_update(of=("self",), no_key=True)
+        rows.select_for_update(of=("self",), no_key=True)
         .select_related("worker__user", "assignment__task__project", "recruitment")
-        .filter(pk__in=payments_in(row))
         .order_by("pk")
     )
     worker = _worker(row, found)
