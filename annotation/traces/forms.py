@@ -86,6 +86,16 @@ def _share(label: Any, help_text: Any = "") -> NumberField:
     return NumberField(label=label, required=False, min_value=0, max_value=100, help_text=help_text)
 
 
+def _whole(label: Any, low: int, high: int, help_text: Any) -> forms.IntegerField:
+    return forms.IntegerField(
+        label=label,
+        min_value=low,
+        max_value=high,
+        widget=forms.NumberInput(attrs=NUM),
+        help_text=help_text,
+    )
+
+
 class SettingsForm(forms.Form):
     """The settings of a source."""
 
@@ -105,12 +115,11 @@ class SettingsForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 2}),
         help_text=gettext_lazy("One per line: key=value 20%, or key 20% for any value."),
     )
-    budget = forms.IntegerField(
-        label=gettext_lazy("Traces per day"),
-        min_value=0,
-        max_value=1_000_000,
-        widget=forms.NumberInput(attrs=NUM),
-        help_text=gettext_lazy("On average, twice as many at most. 0: no limit."),
+    budget = _whole(
+        gettext_lazy("Traces per day"),
+        0,
+        1_000_000,
+        gettext_lazy("On average, twice as many at most. 0: no limit."),
     )
     judge = forms.CharField(
         label=gettext_lazy("Name of its score"),
@@ -123,19 +132,17 @@ class SettingsForm(forms.Form):
         gettext_lazy("Alert when more fail than"),
         gettext_lazy("Percent of traces, with the whole 95% interval above it. Empty: no alert."),
     )
-    silent_hours = forms.IntegerField(
-        label=gettext_lazy("Alert when silent for"),
-        min_value=0,
-        max_value=8760,
-        widget=forms.NumberInput(attrs=NUM),
-        help_text=gettext_lazy("Hours without a span. 0: no alert."),
+    silent_hours = _whole(
+        gettext_lazy("Alert when silent for"),
+        0,
+        8760,
+        gettext_lazy("Hours without a span. 0: no alert."),
     )
-    backlog_days = forms.IntegerField(
-        label=gettext_lazy("Alert when traces wait for"),
-        min_value=0,
-        max_value=365,
-        widget=forms.NumberInput(attrs=NUM),
-        help_text=gettext_lazy("Days without all reviews. 0: no alert."),
+    backlog_days = _whole(
+        gettext_lazy("Alert when traces wait for"),
+        0,
+        365,
+        gettext_lazy("Days without all reviews. 0: no alert."),
     )
     masks = forms.MultipleChoiceField(
         label=gettext_lazy("Replace"),
@@ -159,19 +166,17 @@ class SettingsForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false"}),
         help_text=gettext_lazy("One per line: NAME and a regular expression with bounded repeats."),
     )
-    idle_seconds = forms.IntegerField(
-        label=gettext_lazy("Complete after"),
-        min_value=5,
-        max_value=86_400,
-        widget=forms.NumberInput(attrs=NUM),
-        help_text=gettext_lazy("Seconds without a new span."),
+    idle_seconds = _whole(
+        gettext_lazy("Complete after"),
+        5,
+        86_400,
+        gettext_lazy("Seconds without a new span."),
     )
-    retention_days = forms.IntegerField(
-        label=gettext_lazy("Data retention"),
-        min_value=1,
-        max_value=3650,
-        widget=forms.NumberInput(attrs=NUM),
-        help_text=gettext_lazy("Days. Conversations that people reviewed stay with their answers."),
+    retention_days = _whole(
+        gettext_lazy("Data retention"),
+        1,
+        3650,
+        gettext_lazy("Days. Conversations that people reviewed stay with their answers."),
     )
     hide_system = forms.BooleanField(
         label=gettext_lazy("Hide system prompts from reviewers"), required=False

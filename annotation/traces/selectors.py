@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Count, F, IntegerField, Max, Min, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
@@ -161,7 +162,12 @@ def count_reviews() -> Coalesce:
     given = Answer.objects.filter(
         item=OuterRef("item"), counts=True, worker__isnull=False, stage=Answer.Stage.MAIN
     )
-    counted = given.order_by().values("item").annotate(n=Count("pk")).values("n")
+    return count_by(given, "item")
+
+
+def count_by(rows: QuerySet[Any], key: str) -> Coalesce:
+    """The number of ``rows`` that an outer row names, as a subquery; ``key`` is what they share."""
+    counted = rows.order_by().values(key).annotate(n=Count("pk")).values("n")
     return Coalesce(Subquery(counted), 0, output_field=IntegerField())
 
 

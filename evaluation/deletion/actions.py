@@ -138,12 +138,17 @@ def request_deletion(
     return deletion
 
 
-@transaction.atomic
-def delete_now(*, by: User | None, project: Project, name: str) -> ProjectDeletion:
-    """Carry out a request that waits without waiting longer; its reason stays."""
+def _get_waiting(project: Project) -> ProjectDeletion:
     waiting = ProjectDeletion.objects.filter(project=project, state=State.WAITING).first()
     if waiting is None:
         raise Conflict(_("No deletion of this project waits."))
+    return waiting
+
+
+@transaction.atomic
+def delete_now(*, by: User | None, project: Project, name: str) -> ProjectDeletion:
+    """Carry out a request that waits without waiting longer; its reason stays."""
+    waiting = _get_waiting(project)
     return request_deletion(by=by, project=project, name=name, why=waiting.why, at_once=True)
 
 
@@ -153,9 +158,7 @@ def cancel_deletion(*, by: User | None, project: Project, why: str) -> None:
     require_owner(by)
     why = clean_reason(why)
     project = _lock(project)
-    waiting = ProjectDeletion.objects.filter(project=project, state=State.WAITING).first()
-    if waiting is None:
-        raise Conflict(_("No deletion of this project waits."))
+    waiting = _get_waiting(project)
     _cancel(waiting, by=by, why=why)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 from django.db.models import Q, QuerySet
 from django.urls import reverse
@@ -64,31 +65,39 @@ def is_moved_project(project: Project) -> bool:
     return moved and project.archived_at is not None
 
 
+def _counted(
+    code: str, rows: QuerySet[Any], text: str, way_out: str, url: str = ""
+) -> Iterator[Obstacle]:
+    """Yield an obstacle where there are such rows; ``text`` names their number as ``%(n)s``."""
+    if n := rows.count():
+        yield Obstacle(code, text % {"n": count(n)}, way_out, url)
+
+
 def _money_obstacles(project: Project) -> Iterator[Obstacle]:
     pk = [project.pk]
     paid_work = Assignment.objects.filter(task__project=project).filter(pay__gt=0)
-    if n := waiting_work(paid_work).count():
-        yield Obstacle(
-            "undecided",
-            _("Submitted work without a decision: %(n)s") % {"n": count(n)},
-            _("Approve or reject it."),
-            reverse("payout_list", args=pk),
-        )
+    yield from _counted(
+        "undecided",
+        waiting_work(paid_work),
+        _("Submitted work without a decision: %(n)s"),
+        _("Approve or reject it."),
+        reverse("payout_list", args=pk),
+    )
     proposed = PayoutBatch.objects.filter(project=project, state=PayoutBatch.State.PROPOSED)
-    if n := proposed.count():
-        yield Obstacle(
-            "proposed",
-            _("Proposals that wait for a second person: %(n)s") % {"n": count(n)},
-            _("Approve them or send them back."),
-            reverse("payout_list", args=pk),
-        )
-    if n := _open_payments(project).count():
-        yield Obstacle(
-            "unpaid",
-            _("Payments that are not confirmed: %(n)s") % {"n": count(n)},
-            _("Send them, or say what became of them."),
-            reverse("payment_list", args=pk),
-        )
+    yield from _counted(
+        "proposed",
+        proposed,
+        _("Proposals that wait for a second person: %(n)s"),
+        _("Approve them or send them back."),
+        reverse("payout_list", args=pk),
+    )
+    yield from _counted(
+        "unpaid",
+        _open_payments(project),
+        _("Payments that are not confirmed: %(n)s"),
+        _("Send them, or say what became of them."),
+        reverse("payment_list", args=pk),
+    )
     for currency, amount in _owed(project).items():
         yield Obstacle(
             "owed",
@@ -99,21 +108,21 @@ def _money_obstacles(project: Project) -> Iterator[Obstacle]:
         )
     replies = Rejection.objects.filter(assignment__task__project=project, outcome="")
     may_reply = Q(replied_at__isnull=True, reply_until__gt=timezone.now())
-    if n := replies.filter(may_reply | Q(replied_at__isnull=False)).count():
-        yield Obstacle(
-            "rejections",
-            _("Rejections that workers may reply to, or have replied to: %(n)s") % {"n": count(n)},
-            _("Answer the replies, or wait until the time for them is over."),
-            reverse("rejection_list", args=pk),
-        )
+    yield from _counted(
+        "rejections",
+        replies.filter(may_reply | Q(replied_at__isnull=False)),
+        _("Rejections that workers may reply to, or have replied to: %(n)s"),
+        _("Answer the replies, or wait until the time for them is over."),
+        reverse("rejection_list", args=pk),
+    )
     corrections = Correction.objects.filter(project=project, state=Correction.State.PROPOSED)
-    if n := corrections.count():
-        yield Obstacle(
-            "corrections",
-            _("Corrections that wait for a second person: %(n)s") % {"n": count(n)},
-            _("Approve or decline them."),
-            reverse("ledger", args=pk),
-        )
+    yield from _counted(
+        "corrections",
+        corrections,
+        _("Corrections that wait for a second person: %(n)s"),
+        _("Approve or decline them."),
+        reverse("ledger", args=pk),
+    )
 
 
 def _open_payments(project: Project) -> QuerySet[Payment]:
@@ -130,21 +139,21 @@ def _owed(project: Project) -> dict[str, Decimal]:
 def _work_obstacles(project: Project) -> Iterator[Obstacle]:
     pk = [project.pk]
     leased = Assignment.objects.filter(task__project=project, state=AssignmentState.LEASED)
-    if n := leased.filter(expires_at__gt=timezone.now()).count():
-        yield Obstacle(
-            "leased",
-            _("Assignments in work: %(n)s") % {"n": count(n)},
-            _("Wait until they are submitted or run out of time."),
-            reverse("people", args=pk),
-        )
+    yield from _counted(
+        "leased",
+        leased.filter(expires_at__gt=timezone.now()),
+        _("Assignments in work: %(n)s"),
+        _("Wait until they are submitted or run out of time."),
+        reverse("people", args=pk),
+    )
     live = LiveEvaluation.objects.filter(task__project=project, state=LiveEvaluation.State.OPEN)
-    if n := live.count():
-        yield Obstacle(
-            "live",
-            _("Live evaluations that are open: %(n)s") % {"n": count(n)},
-            _("End them."),
-            reverse("project", args=pk),
-        )
+    yield from _counted(
+        "live",
+        live,
+        _("Live evaluations that are open: %(n)s"),
+        _("End them."),
+        reverse("project", args=pk),
+    )
 
 
 def _running_obstacles(project: Project) -> Iterator[Obstacle]:
@@ -167,12 +176,12 @@ def _running_obstacles(project: Project) -> Iterator[Obstacle]:
     erasures = Membership.objects.filter(
         project=project, erase_asked_at__isnull=False, erased_at__isnull=True
     )
-    if n := erasures.count():
-        yield Obstacle(
-            "erasures",
-            _("People who are being erased: %(n)s") % {"n": count(n)},
-            _("Wait some minutes."),
-        )
+    yield from _counted(
+        "erasures",
+        erasures,
+        _("People who are being erased: %(n)s"),
+        _("Wait some minutes."),
+    )
     if ProjectMove.objects.filter(project=project, state=ProjectMove.State.RUNNING).exists():
         yield Obstacle(
             "moving",

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from django.db import transaction
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from annotation.models import Notice, Task
-from annotation.notifications.actions.notices import notify, people_of
-from annotation.traces.actions.alerts import week_key
+from annotation.models import Task
+from annotation.traces.actions.alerts import notify_staff, week_key
 from annotation.traces.settings import read_settings
 from crowdqc.numbers import interval, percent
 from evaluation.methods.core.inference import Claim
@@ -50,33 +48,26 @@ def note_run(run: Run) -> bool:
     claim = claim_above(read_rates(figures), limit)
     if claim is None:
         return False
-    return _notify_staff(run, claim, limit)
+    values = {"task": run_reads.title_of(run.task), **above_words(claim, limit)}
+    return notify_staff(
+        run.task.project,
+        KIND,
+        week_key(KIND, run.task_id),
+        f"{reverse('trace_list', args=[run.project_id])}?run={run.number}",
+        lambda: (
+            _(
+                "“%(task)s”: about %(rate)s of traces fail (95%% CI %(span)s), above your "
+                "limit of %(limit)s."
+            )
+            % values
+        ),
+    )
 
 
-@transaction.atomic
-def _notify_staff(run: Run, claim: Claim, limit: float) -> bool:
-    key = week_key(KIND, run.task_id)
-    if Notice.objects.filter(kind=KIND, key=key).exists():
-        return False
-    values = {
-        "task": run_reads.title_of(run.task),
+def above_words(claim: Claim, limit: float) -> dict[str, str]:
+    """A rate with its interval, and the limit that it lies above, as messages name them."""
+    return {
         "rate": percent(claim.estimate, 1),
         "span": interval(100 * claim.low, 100 * claim.high, 1),
         "limit": percent(limit, 1),
     }
-    return bool(
-        notify(
-            to=people_of(run.task.project),
-            kind=KIND,
-            project=run.task.project,
-            key=key,
-            url=f"{reverse('trace_list', args=[run.project_id])}?run={run.number}",
-            text=lambda: (
-                _(
-                    "“%(task)s”: about %(rate)s of traces fail (95%% CI %(span)s), above your "
-                    "limit of %(limit)s."
-                )
-                % values
-            ),
-        )
-    )

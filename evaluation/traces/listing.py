@@ -9,17 +9,14 @@ from typing import Any
 
 from django.db.models import (
     Case,
-    Count,
     F,
     IntegerField,
     OuterRef,
     Q,
     QuerySet,
-    Subquery,
     Value,
     When,
 )
-from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -28,6 +25,7 @@ from annotation.lists.definition import Choice, Column, Filter, Listing
 from annotation.models import ChoiceValue, Project, Trace, TraceSource
 from annotation.traces.actions.seen import log_views
 from annotation.traces.selectors import (
+    count_by,
     count_reviews,
     live_sources,
     reviewed_by,
@@ -112,15 +110,11 @@ def drawn_traces(project: Project, sources: Sequence[TraceSource]) -> QuerySet[A
         field__in=fields,
     ).exclude(code="unsure")
 
-    def number(rows: QuerySet[ChoiceValue]) -> Coalesce:
-        grouped = rows.order_by().values("answer__item").annotate(n=Count("pk")).values("n")
-        return Coalesce(Subquery(grouped), 0, output_field=IntegerField())
-
     return (
         rows.select_related("source", "item")
         .annotate(
-            fails=number(own.filter(code__in=failing)),
-            passes=number(own.exclude(code__in=failing)),
+            fails=count_by(own.filter(code__in=failing), "answer__item"),
+            passes=count_by(own.exclude(code__in=failing), "answer__item"),
             verdict=verdict_rule(sources),
             given=count_reviews(),
         )

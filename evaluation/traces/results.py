@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from annotation.models import Answer, Project, Task, Trace
 from annotation.models.tasks import TaskState
 from annotation.traces.selectors import SourceRow, count_reviews, list_sources, waiting_traces
-from crowdqc.numbers import count, duration, interval, percent, plural
+from crowdqc.numbers import count, duration, plural
 from evaluation.methods.traces.rates import LEAST
 from evaluation.models import Run, RunState
 from evaluation.results.findings import Action, Finding
@@ -154,13 +154,14 @@ def _above_limit(result: TraceResult, found: TraceRates) -> Finding | None:
     claim = alerts.claim_above(found, limit)
     if claim is None:
         return None
-    span = interval(100 * claim.low, 100 * claim.high, 1)
-    values: dict[str, Any] = {
-        "rate": percent(claim.estimate, 1),
-        "span": span,
-        "limit": percent(limit, 1),
-    }
-    return MESSAGES.find("traces_above", claim=claim, **values)
+    words = alerts.above_words(claim, limit)
+    return MESSAGES.find(
+        "traces_above",
+        claim=claim,
+        rate=words["rate"],
+        span=words["span"],
+        limit=words["limit"],
+    )
 
 
 def _without_run(result: TraceResult) -> Finding:

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.models import Notice, TraceSource
+from annotation.models import Notice, Project, TraceSource
 from annotation.models.tasks import TaskState
 from annotation.notifications.actions.notices import Text, notify, people_of
 from annotation.traces.selectors import is_silent, waiting_traces
@@ -38,8 +38,8 @@ def _alert_silence(source: TraceSource) -> bool:
     if seen is None or not is_silent(source, read_settings(source.settings)):
         return False
     age = timezone.now() - seen
-    return _notify_staff(
-        source,
+    return notify_staff(
+        source.project,
         "traces.silent",
         f"traces.silent:{source.pk}:{seen:%Y%m%d%H%M%S}",
         reverse("trace_source", args=[source.project_id, source.pk]),
@@ -61,8 +61,8 @@ def _alert_backlog(source: TraceSource) -> bool:
     if not found["n"]:
         return False
     age = timezone.now() - found["oldest"]
-    return _notify_staff(
-        source,
+    return notify_staff(
+        source.project,
         "traces.backlog",
         week_key("traces.backlog", source.pk),
         f"{reverse('trace_list', args=[source.project_id])}?task={source.task_id}",
@@ -85,9 +85,9 @@ def _alert_backlog(source: TraceSource) -> bool:
 
 
 @transaction.atomic
-def _notify_staff(source: TraceSource, kind: str, key: str, url: str, text: Text) -> bool:
+def notify_staff(project: Project, kind: str, key: str, url: str, text: Text) -> bool:
     """Notify requesters and managers, unless that was done."""
     if Notice.objects.filter(kind=kind, key=key).exists():
         return False
-    staff = people_of(source.project)
-    return bool(notify(to=staff, kind=kind, project=source.project, key=key, url=url, text=text))
+    staff = people_of(project)
+    return bool(notify(to=staff, kind=kind, project=project, key=key, url=url, text=text))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any, cast
 
 from django import forms
@@ -88,17 +89,28 @@ class Place:
         return [{**row, "editable": self.may_change and not row["shared"]} for row in rows]
 
 
-def get_place(
-    request: HttpRequest, project_id: int | None, organisation_id: int | None, *roles: str
-) -> Place:
-    """Return where an address is, for people who change its endpoints, or have these roles."""
-    if organisation_id is not None:
-        organisation = get_organisation(request.user, organisation_id)
-        user = cast(User, request.user)
-        refuse_others(organisation, user)
-        return Place(user, organisation, may_change=True)
-    access = get_access(request, cast(int, project_id), *(roles or (Role.REQUESTER,)))
-    return _place_of(request, access)
+def in_place(*roles: str) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:
+    """Give a view the place that its address names, for people who change it, or of these roles."""
+
+    def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+        @wraps(view)
+        def placed(
+            request: HttpRequest,
+            project_id: int = 0,
+            organisation_id: int | None = None,
+            **named: int,
+        ) -> HttpResponse:
+            if organisation_id is None:
+                access = get_access(request, project_id, *(roles or (Role.REQUESTER,)))
+                return view(request, _place_of(request, access), **named)
+            organisation = get_organisation(request.user, organisation_id)
+            user = cast(User, request.user)
+            refuse_others(organisation, user)
+            return view(request, Place(user, organisation, may_change=True), **named)
+
+        return placed
+
+    return decorate
 
 
 def _place_of(request: HttpRequest, access: Access) -> Place:
@@ -138,13 +150,9 @@ def _refused(some: Sequence[forms.Form], error: DomainError) -> None:
 
 @login_required
 @require_http_methods(FORMS)
-def endpoint_new(
-    request: HttpRequest,
-    project_id: int | None = None,
-    organisation_id: int | None = None,
-) -> HttpResponse:
+@in_place()
+def endpoint_new(request: HttpRequest, place: Place) -> HttpResponse:
     """A new endpoint with its key; then its first model."""
-    place = get_place(request, project_id, organisation_id)
     form, key = EndpointForm(request.POST or None), KeyForm(request.POST or None)
     if request.method == "POST":
         valid = [form.is_valid(), key.is_valid()]
@@ -191,14 +199,9 @@ def _change_endpoint(place: Place, found: Endpoint, form: EndpointForm) -> str:
 
 @login_required
 @require_http_methods(FORMS)
-def endpoint(
-    request: HttpRequest,
-    endpoint_id: int,
-    project_id: int | None = None,
-    organisation_id: int | None = None,
-) -> HttpResponse:
+@in_place()
+def endpoint(request: HttpRequest, place: Place, endpoint_id: int) -> HttpResponse:
     """Page of one endpoint: change it, or its key by a form of its own."""
-    place = get_place(request, project_id, organisation_id)
     found = reads.get_endpoint(place.owner, endpoint_id)
     form, key, status = EndpointForm.of(found), KeyForm(), 200
     if request.method == "POST":
@@ -227,14 +230,9 @@ def endpoint(
 
 @login_required
 @require_POST
-def endpoint_archive(
-    request: HttpRequest,
-    endpoint_id: int,
-    project_id: int | None = None,
-    organisation_id: int | None = None,
-) -> HttpResponse:
+@in_place()
+def endpoint_archive(request: HttpRequest, place: Place, endpoint_id: int) -> HttpResponse:
     """Take an endpoint out of use."""
-    place = get_place(request, project_id, organisation_id)
     found = reads.get_endpoint(place.owner, endpoint_id)
     actions.archive_endpoint(by=place.by, endpoint=found)
     messages.success(request, _("%(found)s is archived; its calls stay.") % {"found": found.name})
@@ -243,14 +241,9 @@ def endpoint_archive(
 
 @login_required
 @require_http_methods(FORMS)
-def model_new(
-    request: HttpRequest,
-    endpoint_id: int,
-    project_id: int | None = None,
-    organisation_id: int | None = None,
-) -> HttpResponse:
+@in_place()
+def model_new(request: HttpRequest, place: Place, endpoint_id: int) -> HttpResponse:
     """A new model of an endpoint, with its prices."""
-    place = get_place(request, project_id, organisation_id)
     found = reads.get_endpoint(place.owner, endpoint_id)
     only = found.names[0] if len(found.names) == 1 else ""
     form = ModelForm(request.POST or None, initial={"name": only})
@@ -279,14 +272,9 @@ def model_new(
 
 @login_required
 @require_http_methods(FORMS)
-def model_names(
-    request: HttpRequest,
-    endpoint_id: int,
-    project_id: int | None = None,
-    organisation_id: int | None = None,
-) -> HttpResponse:
+@in_place()
+def model_names(request: HttpRequest, place: Place, endpoint_id: int) -> HttpResponse:
     """What the endpoint lists itself, to choose a name from; POST has a job ask for it."""
-    place = get_place(request, project_id, organisation_id)
     found = reads.get_endpoint(place.owner, endpoint_id)
     if request.method == "POST":
         probing.request_names(endpoint=found)
@@ -301,14 +289,9 @@ def model_names(
 
 @login_required
 @require_http_methods(FORMS)
-def model(
-    request: HttpRequest,
-    model_id: int,
-    project_id: int | None = None,
-    organisation_id: int | None = None,
-) -> HttpResponse:
+@in_place()
+def model(request: HttpRequest, place: Place, model_id: int) -> HttpResponse:
     """Change a model's prices."""
-    place = get_place(request, project_id, organisation_id)
     found = reads.get_model(place.owner, model_id)
     form = PriceForm.of(found)
     if request.method == "POST":
@@ -331,14 +314,9 @@ def model(
 
 @login_required
 @require_POST
-def model_probe(
-    request: HttpRequest,
-    model_id: int,
-    project_id: int | None = None,
-    organisation_id: int | None = None,
-) -> HttpResponse:
+@in_place()
+def model_probe(request: HttpRequest, place: Place, model_id: int) -> HttpResponse:
     """Have a job ask the model a few short questions, to learn what it can do."""
-    place = get_place(request, project_id, organisation_id)
     found = reads.get_model(place.owner, model_id)
     probing.request_probe(by=place.by, model=found)
     return place.redirect(found.endpoint_id)
@@ -346,14 +324,9 @@ def model_probe(
 
 @login_required
 @require_safe
-def model_found(
-    request: HttpRequest,
-    model_id: int,
-    project_id: int | None = None,
-    organisation_id: int | None = None,
-) -> HttpResponse:
+@in_place(*STAFF)
+def model_found(request: HttpRequest, place: Place, model_id: int) -> HttpResponse:
     """Show a probe's result as a table cell that reloads itself until the probe is done."""
-    place = get_place(request, project_id, organisation_id, *STAFF)
     line = reads.line_of(reads.get_model(place.owner, model_id))
     context = {"place": place, "line": line, "model": line.model, "editable": True}
     if not line.probing:
@@ -363,14 +336,9 @@ def model_found(
 
 @login_required
 @require_POST
-def model_archive(
-    request: HttpRequest,
-    model_id: int,
-    project_id: int | None = None,
-    organisation_id: int | None = None,
-) -> HttpResponse:
+@in_place()
+def model_archive(request: HttpRequest, place: Place, model_id: int) -> HttpResponse:
     """Take a model out of use."""
-    place = get_place(request, project_id, organisation_id)
     found = reads.get_model(place.owner, model_id)
     actions.archive_model(by=place.by, model=found)
     messages.success(request, _("%(found)s is archived; its calls stay.") % {"found": found.name})

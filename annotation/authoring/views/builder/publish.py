@@ -57,10 +57,9 @@ def _not_yet(request: HttpRequest, access: Access, task: Task) -> HttpResponse |
     """Change what was sent, and show the dialog again where it is not to be published so."""
     if wrong := _change(request, access, task):
         return _dialog(request, access, task, status=422, wrong=wrong)
-    build = Build(task)
     if request.POST.get("look"):
         return _dialog(request, access, task)
-    shown = request.POST.get("total")
+    build, shown = Build(task), request.POST.get("total")
     if shown is not None and shown != str(Publishing(build).total):
         return _dialog(request, access, task, status=422, changed=True)
     if is_unconfirmed_text(build.version) and "keep" not in request.POST:
