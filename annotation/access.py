@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
-from django.db.models import F, QuerySet
+from django.db.models import Exists, F, OuterRef, QuerySet
 from django.urls import ResolverMatch
 from django.utils.translation import gettext as _
 
@@ -141,19 +141,22 @@ WORKER = CompiledQuery(
 )
 
 
-def list_organisation_roles(user: Any, project_id: int | None = None) -> list[tuple[int, str]]:
-    """Return (project id, role) of each project where an organisation gives the person a role.
+def readers_by_organisation() -> QuerySet[Any]:
+    """Members of organisations, a row for each ``project`` that they see by it.
 
     Nobody who works in a project, or worked, sees it that way: a worker stays blind until the
     project's own people give them a role.
     """
-    worked = Membership.objects.filter(user_id=user.pk, role=Role.WORKER).values("project")
-    rows = (
-        OrganisationMember.objects.filter(user_id=user.pk)
-        .annotate(project=F("organisation__projects"))
-        .filter(project__isnull=False)
-        .exclude(project__in=worked)
+    worked = Membership.objects.filter(
+        user=OuterRef("user"), project=OuterRef("project"), role=Role.WORKER
     )
+    rows = OrganisationMember.objects.annotate(project=F("organisation__projects"))
+    return rows.filter(~Exists(worked), project__isnull=False)
+
+
+def list_organisation_roles(user: Any, project_id: int | None = None) -> list[tuple[int, str]]:
+    """Return (project id, role) of each project where an organisation gives the person a role."""
+    rows = readers_by_organisation().filter(user_id=user.pk)
     if project_id is not None:
         rows = rows.filter(project=project_id)
     return [(pk, ORGANISATION_ROLES[role]) for pk, role in rows.values_list("project", "role")]

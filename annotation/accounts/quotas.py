@@ -34,6 +34,7 @@ from annotation.models import (
     User,
 )
 from annotation.records.actions.audit import record
+from annotation.records.actions.locks import lock_project
 from annotation.records.installation_state import current_state, forget_state
 from crowdqc.errors import Invalid, LimitExceeded
 from crowdqc.web.terms import Words
@@ -214,7 +215,7 @@ def require_quota(name: str, owner: Owner = None, more: int = 1) -> None:
 
 def require_project_quota(name: str, project: Project, more: int = 1) -> None:
     """Check a quota with the project locked; within a transaction."""
-    Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    lock_project(project.pk)
     require_quota(name, project, more)
 
 

@@ -193,7 +193,7 @@ class ProjectDetail(Endpoint):
         return Response(ProjectOut(with_own_roles(request, project_id)).data)
 
     def current(self, request: Request, **kwargs: Any) -> Response:
-        locks.lock_project(get_access(request, kwargs["project_id"], Role.REQUESTER).project)
+        locks.lock_settings(get_access(request, kwargs["project_id"], Role.REQUESTER).project)
         return self.get(request, kwargs["project_id"])
 
     @extend_schema(request=SettingsIn, responses=ProjectOut, summary="Change the settings")

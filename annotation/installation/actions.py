@@ -33,6 +33,7 @@ from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState
 from annotation.notifications.actions.notices import notify
 from annotation.records.actions.audit import VISITOR, record
+from annotation.records.actions.locks import lock_project
 from annotation.records.installation_state import FEATURES, forget_state
 from crowdqc.errors import Conflict, Invalid, NotAllowed
 from crowdqc.web.terms import Words
@@ -58,9 +59,9 @@ def clean_reason(text: str) -> str:
     return clean
 
 
-def lock_project(project: Project) -> Project:
+def lock_undeleted(project: Project) -> Project:
     """Lock a project for a change by an owner. Raises Conflict where only its books are left."""
-    project = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    project = lock_project(project.pk)
     if project.deleted_at is not None:
         raise Conflict(_("This project is deleted."), code="deleted")
     return project
@@ -156,7 +157,7 @@ def transfer_project(*, by: User | None, project: Project, to: User, why: str) -
     """
     require_owner(by, _("give a project another owner"))
     why = clean_reason(why)
-    project = lock_project(project)
+    project = lock_undeleted(project)
     if not to.is_active:
         raise Conflict(_("This account is closed."))
     if project.owner_id == to.pk:
@@ -268,7 +269,7 @@ def archive_project(*, by: User | None, project: Project, why: str) -> int:
     """
     require_owner(by)
     why = clean_reason(why)
-    project = lock_project(project)
+    project = lock_undeleted(project)
     if project.archived_at is not None:
         raise Conflict(_("This project is archived."))
     count = close_project(by=by, project=project, why=why)
@@ -289,7 +290,7 @@ def reopen_project(*, by: User | None, project: Project, why: str) -> Project:
     """Let the people of an archived project change it again; its tasks stay closed."""
     require_owner(by)
     why = clean_reason(why)
-    project = lock_project(project)
+    project = lock_undeleted(project)
     if project.archived_at is None:
         raise Conflict(_("This project is not archived."))
     project.archived_at = None

@@ -36,6 +36,7 @@ from annotation.models.tasks import TaskState
 from annotation.notifications.actions.notices import notify
 from annotation.privacy.actions.erasure import erasing
 from annotation.records.actions.audit import record
+from annotation.records.actions.locks import lock_project
 from crowdqc.database.locks import try_lock
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.queue import enqueue
@@ -102,7 +103,7 @@ def request_deletion(
     """
     require_owner(by, _("delete a project"))
     why = clean_reason(why)
-    project = _lock(project)
+    project = lock_project(project.pk)
     if name.strip() != project.name.strip():
         raise Invalid(
             _("This is not the project’s name."),
@@ -157,7 +158,7 @@ def cancel_deletion(*, by: User | None, project: Project, why: str) -> None:
     """Take a request back before it is carried out; the project stays archived."""
     require_owner(by)
     why = clean_reason(why)
-    project = _lock(project)
+    project = lock_project(project.pk)
     waiting = _get_waiting(project)
     _cancel(waiting, by=by, why=why)
 
@@ -173,11 +174,6 @@ def require_free(project: Project) -> None:
     found = find_obstacles(project)
     if found:
         raise StandsInTheWay(found)
-
-
-def _lock(project: Project) -> Project:
-    # Runs are started, and payments approved, under the same lock.
-    return Project.objects.select_for_update(no_key=True).get(pk=project.pk)
 
 
 def _notify(project: Project, key: str, text: Callable[[], str]) -> None:
@@ -223,7 +219,7 @@ def carry_out(pk: int, *, until: float | None = None, say: Say = lambda text: No
 @transaction.atomic
 def _begin(deletion: ProjectDeletion) -> bool:
     """Shut everybody out and count what goes; return whether rows are to be deleted."""
-    project = _lock(deletion.project)
+    project = lock_project(deletion.project_id)
     deletion.refresh_from_db(fields=["state", "due_at"])
     if deletion.state != State.WAITING:
         return deletion.state == State.RUNNING

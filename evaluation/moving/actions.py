@@ -16,6 +16,7 @@ from annotation.accounts.roles.actions import set_role
 from annotation.installation.actions import archive_project, require_owner
 from annotation.models import ImportFile, Membership, Payment, Project, Role, User
 from annotation.records.actions.audit import record
+from annotation.records.actions.locks import lock_project
 from crowdqc.database.locks import try_lock
 from crowdqc.errors import Conflict
 from evaluation.models import ProjectMove, Run, RunState
@@ -124,7 +125,7 @@ def _prepare_copy(by: User | None, project: Project) -> ProjectMove:
 @transaction.atomic
 def _leave(by: User | None, project: Project, why: str) -> ProjectMove:
     """Archive the project and hold its payments, once; a second export writes the same."""
-    locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    locked = lock_project(project.pk)
     before = ProjectMove.objects.filter(
         direction=Direction.OUT, purpose=MOVE, project=locked
     ).first()
@@ -214,7 +215,7 @@ def _finish(work: Import, by: User | None, owner: User | None) -> Imported:
     if differences:
         raise ImportDiffers("\n".join(differences))
     move, manifest = work.move, work.reader.manifest
-    project = Project.objects.select_for_update(no_key=True).get(pk=work.project_id)
+    project = lock_project(work.project_id)
     [told] = work.reader.rows("rows/annotation.Project.jsonl")
     project.archived_at = told["archived_at"]
     if owner is not None and project.owner_id != owner.pk:

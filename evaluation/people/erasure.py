@@ -20,7 +20,6 @@ from annotation.models import (
     Candidate,
     Item,
     Membership,
-    Project,
     Recording,
     TaskVersion,
     TextValue,
@@ -30,6 +29,7 @@ from annotation.privacy.actions import erasure as collected
 from annotation.privacy.actions.erasure import AT_ONCE, erasing
 from annotation.privacy.name_places import GONE
 from annotation.privacy.selectors import erasure as reads
+from annotation.records.actions.locks import lock_project
 from crowdqc.queue import enqueue
 from evaluation.checklists.filled.run import ASKED_LIST
 from evaluation.checklists.making import stages
@@ -114,7 +114,7 @@ def carry_out(worker_id: int) -> str:
         return "not mine"
     with transaction.atomic():
         # A run is claimed under the same lock, and none is while an erasure is to be done.
-        Project.objects.select_for_update(no_key=True).get(pk=worker.project_id)
+        lock_project(worker.project_id)
         if Run.objects.filter(project=worker.project_id, state=RunState.RUNNING).exists():
             return "waits"
     ids = list(worker.assignments.order_by("pk").values_list("pk", flat=True))

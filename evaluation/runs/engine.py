@@ -17,11 +17,12 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.accounts.quotas import require_quota
-from annotation.models import Project, Task, User
+from annotation.models import Task, User
 from annotation.notifications.actions.notices import notify, people_of
 from annotation.notifications.actions.webhooks import emit
 from annotation.privacy.selectors import erasure
 from annotation.records.actions.audit import record
+from annotation.records.actions.locks import lock_project
 from crowdqc import queue
 from crowdqc.errors import Conflict, DomainError, Invalid
 from crowdqc.jobs.heartbeat import run_heartbeat
@@ -85,7 +86,7 @@ def start(
     kind.refuse(task, clean)
     memory.refuse_task_if_too_large(kind, task, clean)
     # The project's row gives out numbers one after another.
-    project = Project.objects.select_for_update(no_key=True).get(pk=task.project_id)
+    project = lock_project(task.project_id)
     if project.deleted_at is not None:
         raise Conflict(_("This project is deleted."), code="deleted")
     active = task.runs.filter(method=method, lane=lane, state__in=ACTIVE).first()
@@ -180,7 +181,7 @@ def _claim(run_id: int) -> Run | None:
     now = timezone.now()
     if run is None or (run.state == RunState.RUNNING and _fresh(run, now)):
         return None
-    Project.objects.select_for_update(no_key=True).get(pk=run.project_id)
+    lock_project(run.project_id)
     if erasure.has_pending_erasure(run.project_id):  # it would carry on what is being erased
         return None
     if run.cancel_requested:

@@ -7,9 +7,8 @@ from typing import Any
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.utils.translation import gettext as _
 
-from annotation.access import ORGANISATION_ROLES, is_installation_owner
+from annotation.access import ORGANISATION_ROLES, is_installation_owner, readers_by_organisation
 from annotation.models import (
-    Membership,
     Organisation,
     OrganisationMember,
     OrganisationRole,
@@ -82,7 +81,6 @@ def list_readers(project: Project) -> list[tuple[OrganisationMember, str]]:
     """Return who sees a project by its organisation, each with the role there."""
     if project.organisation_id is None:
         return []
-    worked = Membership.objects.filter(project=project, role=Role.WORKER, user__isnull=False)
-    rows = OrganisationMember.objects.filter(organisation=project.organisation_id)
-    rows = rows.exclude(user__in=worked.values("user")).select_related("user").order_by("pk")
+    rows = readers_by_organisation().filter(project=project.pk)
+    rows = rows.select_related("user").order_by("pk")
     return [(row, str(Role(ORGANISATION_ROLES[row.role]).label)) for row in rows]

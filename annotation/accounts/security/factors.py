@@ -14,6 +14,7 @@ from annotation.accounts.security.log import Kind, log_event
 from annotation.models import Project, Role, User
 from annotation.notifications.actions.notices import notify, people_of
 from annotation.records.actions.audit import record
+from annotation.records.actions.locks import lock_project
 from crowdqc import limits
 from crowdqc.errors import NotAllowed
 
@@ -49,7 +50,7 @@ def require_factor_in_project(*, by: User, project: Project, required: bool) -> 
     By its owner alone. While it is required, only with a second factor: a stolen session cannot
     switch it off. All managers are told.
     """
-    project = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    project = lock_project(project.pk)
     if project.owner_id != by.pk:
         raise NotAllowed(_("Only the owner of the project may change this."))
     stepup.require_second_factor(project, by, _("change the second factor rule"))

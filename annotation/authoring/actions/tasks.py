@@ -35,6 +35,7 @@ from annotation.models import Item, Project, Task, TaskVersion, User
 from annotation.models.tasks import TaskState
 from annotation.notifications.actions.notices import notify, people_of
 from annotation.records.actions.audit import record
+from annotation.records.actions.locks import lock_project
 from annotation.task_types import get_type
 from crowdqc.errors import Conflict, Invalid
 
@@ -87,7 +88,7 @@ def find_task_of_form(*, by: User, project: Project, key: UUID | None) -> Task |
     """Return the task that this form ``key`` created; serialises double clicks."""
     if key is None:
         return None
-    Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    lock_project(project.pk)
     return Task.objects.filter(project=project, created_by=by, form_key=key).first()
 
 

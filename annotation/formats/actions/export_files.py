@@ -22,6 +22,7 @@ from annotation.models import ExportFile, Project, StoredFile, Task, User
 from annotation.notifications.actions.notices import Text, notify
 from annotation.notifications.actions.webhooks import emit
 from annotation.records.actions.audit import record
+from annotation.records.actions.locks import lock_project
 from crowdqc import queue
 from crowdqc.errors import Conflict, DomainError, Missing
 from crowdqc.jobs.heartbeat import run_heartbeat
@@ -58,7 +59,7 @@ def request_export(
     """
     chosen = dict(params or {})
     maker_of(what).check(project, task, what, form, chosen)
-    Project.objects.select_for_update(no_key=True).get(pk=project.pk)  # requests stand in line
+    lock_project(project.pk)  # requests stand in line
     active = ExportFile.objects.filter(project=project, state__in=ACTIVE)
     same = active.filter(task=task, what=what, form=form, params=chosen, by=by).first()
     if same is not None:

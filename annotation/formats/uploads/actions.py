@@ -28,6 +28,7 @@ from annotation.formats.uploads.selectors import shared_columns
 from annotation.formats.uploads.staging import ACTIVE, ENDED, hash_of, parts_of, sheet_of
 from annotation.models import ColumnChoice, ImportFile, ImportPart, Project, Task, User
 from annotation.records.actions.audit import record
+from annotation.records.actions.locks import lock_project
 from crowdqc import queue
 from crowdqc.errors import Conflict, Invalid
 
@@ -123,7 +124,7 @@ def _lock_waiting(by: User, project: Project | None) -> models.QuerySet[ImportFi
     waiting = ImportFile.objects.filter(project=project).exclude(state__in=ENDED)
     if project is None:
         return waiting.filter(uploaded_by=by)
-    Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    lock_project(project.pk)
     return waiting
 
 

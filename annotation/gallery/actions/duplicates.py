@@ -40,6 +40,7 @@ from annotation.models import (
     User,
 )
 from annotation.records.actions.audit import record
+from annotation.records.actions.locks import lock_project
 from annotation.task_types import get_type
 
 VERSION = (
@@ -95,7 +96,7 @@ def duplicate_project(
     that people wrote, with the items about them. Who may approve alone starts at the defaults. The
     form of a ``key`` makes one copy, however often it is sent.
     """
-    Project.objects.select_for_update(no_key=True).get(pk=project.pk)  # a second click waits
+    lock_project(project.pk)  # a second click waits
     before = AuditEntry.objects.filter(actor=by, action="project.copy", detail__key=str(key))
     there = before.select_related("project").first() if key else None
     if there is not None and there.project is not None:

@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy
 
 from annotation.models import Hook, HookDelivery, Project, User
 from annotation.records.actions.audit import record
+from annotation.records.actions.locks import lock_project
 from crowdqc.database.compiled import CompiledQuery, Placeholder
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.outbound import addresses
@@ -81,7 +82,7 @@ def add_hook(
     *, by: User, project: Project, url: str, events: Sequence[str] = ()
 ) -> tuple[Hook, str]:
     """Add a webhook; return it with its secret, which is shown only now."""
-    Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    lock_project(project.pk)
     if project.hooks.count() >= MOST_HOOKS:
         raise Conflict(
             _("A project has %(most_hooks)s addresses at most; remove one first.")

@@ -24,6 +24,7 @@ from annotation.models import (
     User,
 )
 from annotation.records.actions.audit import record
+from annotation.records.actions.locks import lock_project
 from annotation.task_types.rendering import words_in
 from crowdqc.errors import Invalid
 
@@ -43,7 +44,7 @@ def add_candidates(*, by: User, project: Project, rows: Rows, name: str = "") ->
     Raises Invalid, and adds nothing, where a key is there with another text or topic.
     """
     with transaction.atomic():
-        project = _locked(project)
+        project = lock_project(project.pk)
         fresh = _fresh(project, rows)
         systems = systems_by_name(project, fresh)
         chats = keep_rows(project, fresh)
@@ -87,7 +88,7 @@ def candidates_from_answers(
     if topic not in (*TOPICS, WRITTEN):
         raise Invalid(_("There is no such topic."), fields={"topic": ", ".join(TOPICS)})
     with transaction.atomic():
-        project = _locked(project)
+        project = lock_project(project.pk)
         texts = [
             row
             for row in _texts(source_task, keys, people, systems, field)
@@ -101,11 +102,6 @@ def candidates_from_answers(
         rows = [_from_answer(row, humans, topic, style) for row in texts]
         made = [Candidate(project=project, **row) for row in _fresh(project, rows)]
         return _store(by, project, made, len(rows), f"task {source_task.pk}")
-
-
-def _locked(project: Project) -> Project:
-    """Two imports into one project stand in line."""
-    return Project.objects.select_for_update(no_key=True).get(pk=project.pk)
 
 
 def _fresh(project: Project, rows: Rows) -> list[Mapping[str, Any]]:

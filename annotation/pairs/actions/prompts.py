@@ -15,6 +15,7 @@ from annotation.authoring.actions.items import STEP
 from annotation.authoring.actions.tasks import within_limit
 from annotation.models import Candidate, Item, ItemGroup, Project, Task, TaskVersion, User
 from annotation.pairs.actions.pair_items import require
+from annotation.records.actions.locks import lock_project
 from annotation.task_types.rendering import words_in
 from crowdqc.errors import Conflict
 
@@ -44,7 +45,7 @@ def add_prompts(
     # In this order, as everybody who publishes or takes texts in.
     rows = Task.objects.select_for_update(no_key=True, of=("self",)).select_related("current")
     task = rows.get(pk=task.pk)
-    project = Project.objects.select_for_update(no_key=True).get(pk=task.project_id)
+    project = lock_project(task.project_id)
     version = task.current or lock_draft(task, by=by)
     there = task.groups.filter(until__isnull=True, key__in=[one.key for one in prompts])
     taken = there.values_list("key", flat=True).first()

@@ -47,6 +47,7 @@ from annotation.payouts.actions.settle import (
     within_budget,
 )
 from annotation.records.actions.audit import record
+from annotation.records.actions.locks import lock_project
 from annotation.records.cleaning import clean_text
 from crowdqc.errors import Conflict, Invalid, NotAllowed
 
@@ -64,10 +65,6 @@ __all__ = [
     "total",
 ]
 ZERO = Decimal("0.00")
-
-
-def _lock_project(project_id: int) -> Project:
-    return Project.objects.select_for_update(no_key=True).get(pk=project_id)
 
 
 def _lock_batch(batch: PayoutBatch) -> PayoutBatch:
@@ -111,7 +108,7 @@ def propose_payout(
         raise Invalid(_("An assignment is named twice."), fields={"lines": _("Once each.")})
     title = clean_text(title, "title", 160)
     # Proposals queue at the row of the project: for their number, and for the key of a retry.
-    project = _lock_project(task.project_id)
+    project = lock_project(task.project_id)
     done = PayoutBatch.objects.filter(key=key).first()
     if done:
         return _repeated_proposal(done, by, task, lines)
@@ -212,7 +209,7 @@ def approve_payout(
         )
     if not paid and not rejected:
         raise Invalid(_("Nothing is ticked."), fields={"lines": _("Tick at least one line.")})
-    project = _lock_project(batch.project_id)
+    project = lock_project(batch.project_id)
     within_budget(batch, project, amount)
     settle_proposal(batch, paid, rejected, held, by)
     batch.state, batch.decided_by = PayoutBatch.State.APPROVED, by
@@ -296,7 +293,7 @@ def reject_held_lines(
 
 def _rejections_of(batch: PayoutBatch, by: User, lines: int) -> PayoutBatch:
     """Open a proposal for what an approver wants to reject of another one."""
-    project = _lock_project(batch.project_id)
+    project = lock_project(batch.project_id)
     found = PayoutBatch.objects.create(
         project=project,
         task=batch.task,

@@ -23,7 +23,6 @@ from annotation.models import (
     LedgerEntry,
     Membership,
     Payment,
-    Project,
     Recruitment,
     Statement,
     Task,
@@ -45,6 +44,7 @@ from annotation.payouts.selectors.statement_bookings import (
 )
 from annotation.payouts.statement_file import read_statement
 from annotation.records.actions.audit import record
+from annotation.records.actions.locks import lock_project
 from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
 from crowdqc.money import as_decimal
 
@@ -76,7 +76,7 @@ def import_statement(
         )
     digest = hashlib.sha256(content).hexdigest()
     # Statements of a project queue here, so that no two claim the same payment.
-    task.project = Project.objects.select_for_update(no_key=True).get(pk=task.project_id)
+    task.project = lock_project(task.project_id)
     there = Statement.objects.filter(task=task, digest=digest).first()
     if there is not None:
         return there, False

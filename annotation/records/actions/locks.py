@@ -25,7 +25,12 @@ def lock_answer(answer: Answer) -> None:
     Answer.objects.select_for_update(of=("self",), no_key=True).get(pk=answer.pk)
 
 
-def lock_project(project: Project) -> None:
+def lock_project(project_id: int) -> Project:
+    """Lock a project for what is decided one after another: runs, roles, money, quotas."""
+    return Project.objects.select_for_update(no_key=True).get(pk=project_id)
+
+
+def lock_settings(project: Project) -> None:
     """Lock a project's settings."""
     Project.objects.select_for_update().get(pk=project.pk)
 

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Project, User
 from annotation.records.actions.audit import record
+from annotation.records.actions.locks import lock_project
 from crowdqc.errors import Invalid
 from evaluation.llm import prompting
 from evaluation.llm.own import selectors
@@ -31,7 +32,7 @@ def save_prompt(
     "" leaves it as it is. Raises Invalid, which names the field.
     """
     # Starting a run takes the same lock, so no run begins with what is changed here.
-    Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    lock_project(project.pk)
     system, user = (text.replace("\r\n", "\n").strip() for text in (system, user))
     versions = OwnPrompt.objects.filter(project=project, name=name)
     newest = versions.order_by("-version").first()

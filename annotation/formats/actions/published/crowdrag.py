@@ -37,6 +37,7 @@ from annotation.formats.imports.published.crowdrag import CrowdRagStudy, Judgmen
 from annotation.models import Candidate, Membership, Project, Task, User
 from annotation.pairs.actions.candidates import add_candidates
 from annotation.records.actions.audit import record
+from annotation.records.actions.locks import lock_project
 from annotation.task_types.pairwise.sides import call_of
 from crowdqc.errors import Conflict
 
@@ -66,7 +67,7 @@ def import_study(
     Raises Invalid where the project has other texts under the study's ids, and NotAllowed where
     one of its workers was removed from the project.
     """
-    Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    lock_project(project.pk)
     workers = _workers(project, study)
     progress("texts", 0, len(study.responses))
     added = {"texts": _texts(by, project, study)}

@@ -25,6 +25,7 @@ from annotation.formats.actions.responses import (
 from annotation.formats.imports.published.crowdrag_writing import WritingStudy
 from annotation.models import Project, Task, User
 from annotation.records.actions.audit import record
+from annotation.records.actions.locks import lock_project
 from annotation.task_types.writing.type import ENTRY, ENTRY_TEMPLATE, EXIT, EXIT_TEMPLATE
 from crowdqc.errors import Conflict
 
@@ -74,7 +75,7 @@ def import_writing(
     Raises Conflict where the task counts passages from another number or has a draft of other
     changes, and NotAllowed where one of the writers was removed from the project.
     """
-    Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    lock_project(project.pk)
     if task is None:
         rules = {"redundancy": 1, "items_per_assignment": 1, "lease_minutes": 120}
         fields: Mapping[str, Any] = {

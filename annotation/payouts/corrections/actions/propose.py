@@ -20,6 +20,7 @@ from annotation.models import Correction, Project, Statement, Task, User
 from annotation.notifications.actions.notices import notify
 from annotation.payouts.actions.rules import approvers
 from annotation.records.actions.audit import record
+from annotation.records.actions.locks import lock_project
 from crowdqc.numbers import money
 
 State = Correction.State
@@ -52,7 +53,7 @@ def propose_above_limit(
     Part of the caller's transaction. The project's row is locked, so that no two bookings at
     once stay under the limit together.
     """
-    project = Project.objects.select_for_update(no_key=True).get(pk=task.project_id)
+    project = lock_project(task.project_id)
     there = project.corrections.filter(key=key).exclude(state=State.DECLINED).first()
     if there is not None:
         return there if there.state == State.PROPOSED else None
