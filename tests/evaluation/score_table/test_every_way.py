@@ -150,7 +150,7 @@ def by_command(path: Path) -> tuple[Reading, str]:
     lines = [one.line for one in checked.problems.merged(checked.repeats)]
     reading = Reading(
         slug,
-        len(checked.good),
+        checked.about.get("counted", len(checked.good)),
         list(checked.notes),
         [one["text"] for one in checked.about.get("warnings", ())],
         lines,
