@@ -1960,7 +1960,7 @@ class TableOut(Model):
     columns: list[str]
     mapping: dict[str, str]
     rows: Annotated[int | None, Field(...)]
-    votes: Annotated[int | None, Field(description="Rows that would be scored")]
+    votes: Annotated[int | None, Field(description="Votes that a score would count")]
     notes: Annotated[list[str], Field(description="How values and columns were read")]
     warnings: list[TableNote]
     cannot: Annotated[str, Field(description="Why it cannot be scored; empty if it can")]

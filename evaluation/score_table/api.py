@@ -83,7 +83,7 @@ class TableOut(serializers.ModelSerializer[ImportFile]):
     columns = serializers.SerializerMethodField()
     mapping = serializers.SerializerMethodField()
     rows = serializers.SerializerMethodField()
-    votes = serializers.SerializerMethodField(help_text="Rows that would be scored")
+    votes = serializers.SerializerMethodField(help_text="Votes that a score would count")
     notes = serializers.SerializerMethodField(help_text="How values and columns were read")
     warnings = serializers.SerializerMethodField()
     cannot = serializers.SerializerMethodField(help_text="Why it cannot be scored; empty if it can")
@@ -124,7 +124,7 @@ class TableOut(serializers.ModelSerializer[ImportFile]):
 
     @extend_schema_field(serializers.IntegerField(allow_null=True))
     def get_votes(self, file: ImportFile) -> int | None:
-        return file.found.get("new")
+        return selectors.count_votes(file)
 
     @extend_schema_field(serializers.ListField(child=serializers.CharField()))
     def get_notes(self, file: ImportFile) -> list[str]:

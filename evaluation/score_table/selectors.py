@@ -46,6 +46,11 @@ def reason_against(file: ImportFile) -> str:
     return str(cannot[1]) if cannot else ""
 
 
+def count_votes(file: ImportFile) -> int | None:
+    """How many votes a score would count, the repeated left out; None before the rows are checked."""
+    return file.found.get("about", {}).get("counted", file.found.get("new"))
+
+
 def list_rejected(file: ImportFile) -> list[dict[str, Any]]:
     """The rows that are left out, by line, each with its reason; the first of many."""
     problems = [*file.found.get("problems", ()), *file.found.get("repeats", ())]
@@ -83,7 +88,7 @@ def frame(file: ImportFile) -> dict[str, Any]:
     return {
         "state": _state(file, rows, used, about),
         **_read_as(file),
-        "votes": about.get("counted", found["new"]),
+        "votes": count_votes(file),
         "seconds": kind.seconds(found["new"]),
         "unit": f"{kind.reader.unit},{kind.reader.unit}s",
         "reading": _reading(file),

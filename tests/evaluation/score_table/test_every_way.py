@@ -65,6 +65,12 @@ LOSSY = {
         "judge,left,right,winner\n" + "".join(f"j{n % 3},owl,wren,left\n" for n in range(9)),
         "battles.csv",
     ),
+    "a pair judged again": (
+        "question_id,judge,model_a,model_b,winner,turn\n"
+        + "".join(f"q{n // 2},j{n % 2},owl,wren,model_a,1\n" for n in range(20))
+        + "q1,j0,wren,owl,model_a,1\n",
+        "battles.csv",
+    ),
     "ratings": (
         "worker;item;score\n" + "".join(f"w{n % 3};i{n // 3};{n % 4},5\n" for n in range(18)),
         "scores.csv",
