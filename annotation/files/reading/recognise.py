@@ -106,6 +106,8 @@ def recognise(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Layo
     missing = [part for part in ("worker", "item", "label") if not found[part]]
     if missing == ["label"]:  # beside comments, times and ids only labels repeat
         left = [name for name in left if 2 <= len(held[name]) <= min(MOST_LABELS, len(rows) // 2)]
+        if len(left) > 1:  # an item's own columns say the same in each of its rows
+            left = _differ_within(found["item"], left, rows) or left
     if len(left) == len(missing):
         return _by_values(found, missing, left, held, len(rows))
     raise Invalid(_("The columns do not say who gave which label to what."), fields={"file": MEND})
@@ -202,6 +204,17 @@ def _wide(
     if not (repeated and overlap and shared):
         return None
     return Layout(WIDE, "", item, "", gold, tuple(workers), by_values)
+
+
+def _differ_within(item: str, names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> list[str]:
+    """Those of the columns that hold different values for an item, as labels do."""
+    items = [row.get(item, "") for row in rows]
+    few = len(set(items))
+    return [
+        name
+        for name in names
+        if len(set(zip(items, (row.get(name, "") for row in rows), strict=True))) > few
+    ]
 
 
 def _by_values(

@@ -121,6 +121,13 @@ FILES: dict[str, tuple[str | bytes, str]] = {
         "votes.csv",
     ),
     "zeros at the end": (text(HEAD, *ROWS) + "\0" * 64, "votes.csv"),
+    "an item's own column beside the label, as Label Studio writes it": (
+        text(
+            "annotation_id,annotator,id,topic,sentiment,lead_time",
+            *(f"{at},{w},{i},t{int(i[1:]) % 4},{x},{at}.5" for at, (w, i, x) in enumerate(VOTES)),
+        ),
+        "result.csv",
+    ),
     "a list in an object": (json.dumps({"count": 30, "data": RECORDS}), "votes.json"),
     "columns of pandas": (
         json.dumps({n: {str(at): row[n] for at, row in enumerate(RECORDS)} for n in NAMES}),
