@@ -153,7 +153,7 @@ def _installation_nav(name: str) -> list[dict[str, Any]]:
         }
         for label, address, beside in (
             (_("Projects"), "installation", ("installation_limits",)),
-            (_("People"), "installation_people", ()),
+            (_("People"), "installation_people", ("installation_person_limits",)),
             (_("Operations"), "operations", ()),
             (_("Growth"), "installation_growth", ()),
             (_("Log"), "installation_security", ()),

@@ -74,7 +74,9 @@ GET: dict[str, str] = {
     "operations_backup": POST_ONLY,
     "operations_failure": POST_ONLY, "metrics": "NNNNN",
     "installation": "LNNNN", "installation_people": "LNNNN", "installation_settings": "LNNNN",
-    "installation_audit": "LNNNN", "installation_limits": "LNNNN", "installation_growth": "LNNNN",
+    "installation_audit": "LNNNN", "installation_limits": "LNNNN",
+    "installation_person_limits": "LNNNN",
+    "installation_growth": "LNNNN",
     "installation_deletion": "LNNNN", "installation_books": "LNNNN",
     "installation_books_file": "LNNNN",
     "healthz": PUBLIC, "readyz": "UUUUU", "signed_in": "COOOO",
@@ -337,7 +339,8 @@ POST: dict[str, str] = {
     "checklist_scores": WRITE_REQUESTER, "project_settings_factor": "LNFXF",
     "operations_backup": "LNNNN", "operations_retry_all": "LNNNN", "operations_failure": "LNNNN",
     "installation": "LNNNN", "installation_people": "LNNNN", "installation_settings": "LNNNN",
-    "installation_limits": "LNNNN", "installation_deletion": "LNNNN",
+    "installation_limits": "LNNNN", "installation_person_limits": "LNNNN",
+    "installation_deletion": "LNNNN",
 }  # fmt: skip
 
 
@@ -472,6 +475,7 @@ OPENED_ELSEWHERE = {
     "run_estimates":
         "test_a_method_is_offered_where_it_is_enabled_and_its_run_outlives_the_plugin",
     "installation_limits": "test_owner_gives_a_project_other_limits",
+    "installation_person_limits": "test_owner_gives_a_person_other_limits",
     **dict.fromkeys(
         ("installation_deletion", "installation_books", "installation_books_file"),
         "test_owner_deletes_a_project_on_its_page_and_reads_its_books",
@@ -489,6 +493,7 @@ OPENED_ELSEWHERE = {
         "test_owner_reads_the_installation_by_a_token_with_its_scope",
     ),
     "api_installation_project_quotas": "test_owner_changes_quotas_by_a_program",
+    "api_installation_person_quotas": "test_owner_changes_quotas_by_a_program",
     "api_installation_retention": "test_owner_sets_retention_by_a_program_and_a_command",
     "api_installation_growth": "test_owner_sets_retention_by_a_program_and_a_command",
     "api_unknown": "no address", "account_start_over": "leads to the sign-in alone",
@@ -537,6 +542,7 @@ POSTED_ELSEWHERE = {
     "installation_people": "test_owner_closes_and_reopens_an_account",
     "installation_settings": "test_owner_switches_read_only_and_back",
     "installation_limits": "test_owner_gives_a_project_other_limits",
+    "installation_person_limits": "test_owner_gives_a_person_other_limits",
     "installation_deletion": "test_owner_deletes_a_project_on_its_page_and_reads_its_books",
     **dict.fromkeys(
         ("api_installation_deletion", "api_installation_deletion_cancel"),

@@ -242,9 +242,9 @@ def quota_table(owner: Owner = None) -> list[tuple[str, int, int]]:
     ]
 
 
-def used_rows(project: Project) -> list[tuple[str, int, int]]:
-    """Return label, use and limit of each quota of a project."""
-    return [(str(QUOTAS[name].label), used, most) for name, used, most in quota_table(project)]
+def used_rows(owner: Owner) -> list[tuple[str, int, int]]:
+    """Return label, use and limit of each quota of a person or project."""
+    return [(str(QUOTAS[name].label), used, most) for name, used, most in quota_table(owner)]
 
 
 @transaction.atomic

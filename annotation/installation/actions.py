@@ -16,6 +16,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.access import is_installation_owner
+from annotation.accounts.quotas import Owner, set_quota
 from annotation.accounts.roles.actions import notify_managers, set_role
 from annotation.accounts.security.log import Kind, log_event
 from annotation.accounts.security.stepup import require_recent
@@ -65,6 +66,12 @@ def lock_undeleted(project: Project) -> Project:
     if project.deleted_at is not None:
         raise Conflict(_("This project is deleted."), code="deleted")
     return project
+
+
+def set_limit(*, by: User | None, name: str, owner: Owner, limit: int | None) -> None:
+    """Give a person, a project or everybody (None) another quota; None removes it."""
+    require_owner(by, _("change limits"))
+    set_quota(by=by, name=name, owner=owner, limit=limit)
 
 
 def lock_state() -> InstallationState:

@@ -219,6 +219,12 @@ def _named(name: str, field: str) -> User:
     return user
 
 
+def list_quotas(owner: Project | User) -> list[dict[str, Any]]:
+    """Return the quotas of a project or a person, with what is used of each."""
+    table = quotas.quota_table(owner)
+    return [{"name": name, "used": used, "most": most} for name, used, most in table]
+
+
 class InstallationStateDetail(OwnerEndpoint):
     @extend_schema(responses=StateOut, summary="What holds for the whole installation")
     def get(self, request: Request) -> Response:
@@ -269,7 +275,7 @@ class UsualQuotas(OwnerEndpoint):
     @extend_schema(request=QuotaIn, responses=QuotaOut(many=True), summary="Change a usual quota")
     def patch(self, request: Request) -> Response:
         body = read(QuotaIn, request)
-        quotas.set_quota(by=self.owner(), name=body["name"], owner=None, limit=body["most"])
+        actions.set_limit(by=self.owner(), name=body["name"], owner=None, limit=body["most"])
         return Response(self._rows())
 
     def _rows(self) -> list[dict[str, Any]]:
@@ -306,17 +312,25 @@ class GrowthFigures(OwnerEndpoint):
 class ProjectQuotas(OwnerEndpoint):
     @extend_schema(responses=QuotaOut(many=True), summary="Quotas of a project")
     def get(self, request: Request, project_id: int) -> Response:
-        return Response(self._rows(find_project(project_id)))
+        return Response(list_quotas(find_project(project_id)))
 
     @extend_schema(request=QuotaIn, responses=QuotaOut(many=True), summary="Change one of them")
     def patch(self, request: Request, project_id: int) -> Response:
         project, body = find_project(project_id), read(QuotaIn, request)
-        quotas.set_quota(by=self.owner(), name=body["name"], owner=project, limit=body["most"])
-        return Response(self._rows(project))
+        actions.set_limit(by=self.owner(), name=body["name"], owner=project, limit=body["most"])
+        return Response(list_quotas(project))
 
-    def _rows(self, project: Project) -> list[dict[str, Any]]:
-        table = quotas.quota_table(project)
-        return [{"name": name, "used": used, "most": most} for name, used, most in table]
+
+class PersonQuotas(OwnerEndpoint):
+    @extend_schema(responses=QuotaOut(many=True), summary="Quotas of a person")
+    def get(self, request: Request, user_id: int) -> Response:
+        return Response(list_quotas(find_account(user_id)))
+
+    @extend_schema(request=QuotaIn, responses=QuotaOut(many=True), summary="Change one of them")
+    def patch(self, request: Request, user_id: int) -> Response:
+        person, body = find_account(user_id), read(QuotaIn, request)
+        actions.set_limit(by=self.owner(), name=body["name"], owner=person, limit=body["most"])
+        return Response(list_quotas(person))
 
 
 class OwnerListing(Listing, OwnerEndpoint):

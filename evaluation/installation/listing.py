@@ -52,6 +52,7 @@ ACCOUNT_COLUMNS = (
     Column("factor", gettext_lazy("Second factor"), sort=("has_factor",), down=True),
     Column("last", gettext_lazy("Last sign-in"), sort=("last_login",), down=True),
     Column("joined", gettext_lazy("Joined"), sort=("date_joined",), down=True, shown=False),
+    Column("limits", gettext_lazy("Manage"), fixed=True),
 )
 
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.accounts import quotas
-from annotation.accounts.quotas import INSTALLATION, PROJECT
+from annotation.accounts.quotas import INSTALLATION
 from annotation.models import Organisation, Project, StoredFile, User
 from annotation.records.actions.audit import VISITOR
 from annotation.records.installation_state import current_state, is_sign_up_open
@@ -21,19 +21,18 @@ from evaluation.models import LLMCall
 LimitRow = tuple[str, Any, int, int | None]  # name, label, what usually holds, what is set
 
 
-def limit_rows(project: Project | None) -> list[LimitRow]:
-    """Return the limits of a project, or those that usually hold."""
-    if project is None:
+def limit_rows(owner: Project | User | None) -> list[LimitRow]:
+    """Return the limits of a project or a person, or those that usually hold."""
+    if owner is None:
         set_now = current_state().quotas
         return [
             (name, quotas.QUOTAS[name].label, int(quotas.usual_limit(name)), set_now.get(name))
             for name in quotas.QUOTAS
         ]
-    own = quotas.own_limits(project)
+    own = quotas.own_limits(owner)
     return [
         (name, quotas.QUOTAS[name].label, quotas.usual_limit(name), own.get(name))
-        for name, quota in quotas.QUOTAS.items()
-        if quota.of == PROJECT
+        for name, _used, _most in quotas.quota_table(owner)
     ]
 
 

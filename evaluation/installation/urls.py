@@ -13,6 +13,7 @@ urlpatterns = [
     path("installation/growth/", views.growth, name="installation_growth"),
     path("installation/audit.jsonl", views.audit, name="installation_audit"),
     path(f"installation/{PROJECT}limits/", views.limits, name="installation_limits"),
+    path(f"installation/{PERSON}limits/", views.person_limits, name="installation_person_limits"),
 ]
 below = [
     path(f"{address}/", view.as_view(), name=f"api_installation_{name}")
@@ -35,6 +36,7 @@ below = [
         (f"{PERSON}close", endpoints.AccountClose, "close"),
         (f"{PERSON}reopen", endpoints.AccountReopen, "reopen_account"),
         (f"{PERSON}reset-factor", endpoints.FactorReset, "reset_factor"),
+        (f"{PERSON}quotas", endpoints.PersonQuotas, "person_quotas"),
         (f"{PERSON}merge", endpoints.AccountMerge, "merge"),
     )
 ]

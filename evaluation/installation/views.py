@@ -68,28 +68,49 @@ def people(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def limits(request: HttpRequest, project_id: int) -> HttpResponse:
     """Change the limits of one project."""
-    owner = get_installation_owner(request)
+    get_installation_owner(request)
     project = Project.objects.filter(pk=project_id).first()
     if project is None:
         raise Missing(_("There is no such project."))
-    rows = selectors.limit_rows(project)
+    return _limits_page(request, project, project.name, "installation")
+
+
+@never_cache
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def person_limits(request: HttpRequest, user_id: int) -> HttpResponse:
+    """Change the limits of one person."""
+    get_installation_owner(request)
+    person = User.objects.filter(pk=user_id).first()
+    if person is None:
+        raise Missing(_("There is no such account."))
+    return _limits_page(request, person, str(person), "installation_people")
+
+
+def _limits_page(
+    request: HttpRequest, whose: Project | User, name: str, listing: str
+) -> HttpResponse:
+    owner, rows = get_installation_owner(request), selectors.limit_rows(whose)
     form = LimitsForm(request.POST or None, rows=rows)
     if request.method == "POST" and form.is_valid():
-        _set_limits(owner, project, rows, form.cleaned_data)
+        _set_limits(owner, whose, rows, form.cleaned_data)
         messages.success(request, _("Saved the limits."))
-        return redirect("installation")
-    context = {"project_of": project, "form": form, "used": quotas.used_rows(project)}
+        return redirect(listing)
+    context = {"name": name, "listing": listing, "form": form, "used": quotas.used_rows(whose)}
     status = 422 if form.errors else 200
     return render(request, "evaluation/installation/limits.html", context, status=status)
 
 
 def _set_limits(
-    by: User, project: Project | None, rows: list[selectors.LimitRow], values: dict[str, Any]
+    by: User,
+    whose: Project | User | None,
+    rows: list[selectors.LimitRow],
+    values: dict[str, Any],
 ) -> None:
     """Change those that were changed."""
     for name, _label, _usual, own in rows:
         if values[name] != own:
-            quotas.set_quota(by=by, name=name, owner=project, limit=values[name])
+            actions.set_limit(by=by, name=name, owner=whose, limit=values[name])
 
 
 @never_cache

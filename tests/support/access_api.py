@@ -13,6 +13,7 @@ NO_RUN = "CNFNN"  # no run is finished here
 
 OWNERS_READ = (
     "state", "projects", "people", "quotas", "audit", "retention", "growth", "project_quotas",
+    "person_quotas",
     "deletion", "books", "organisations", "organisation", "organisation_members",
 )  # fmt: skip
 OWNERS_ACT = (
@@ -309,6 +310,7 @@ CHANGE: dict[tuple[str, str], str] = {
     ("patch", "api_installation_quotas"): "CNNNN",
     ("patch", "api_installation_retention"): "CNNNN",
     ("patch", "api_installation_project_quotas"): "CNNNN",
+    ("patch", "api_installation_person_quotas"): "CNNNN",
 }
 # Addresses that stand for something else than the usual thing of their kind.
 PLACES = {

@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.accounts import quotas
 from annotation.accounts.signing.selectors import find_proven_user
+from annotation.installation.actions import set_limit
 from annotation.models import Project, User
 from crowdqc.errors import DomainError
 
@@ -36,9 +37,9 @@ class Command(BaseCommand):
                 name, most = options["set"]
                 if not most.isdecimal():
                     raise CommandError("A quota is a whole number from 0.")
-                quotas.set_quota(by=None, name=name, owner=owner, limit=int(most))
+                set_limit(by=None, name=name, owner=owner, limit=int(most))
             if options["reset"]:
-                quotas.set_quota(by=None, name=options["reset"], owner=owner, limit=None)
+                set_limit(by=None, name=options["reset"], owner=owner, limit=None)
         except DomainError as error:
             raise CommandError(" ".join([error.message, *error.fields.values()])) from error
         for name, used, most in quotas.quota_table(owner):

@@ -73,6 +73,11 @@ def test_owner_changes_quotas_by_a_program() -> None:
     assert (limits["tasks"], limits["workers"]) == (7, 12)
     assert program.read(*of_project).json() == changed
     assert program.patch(*of_project, name="projects", most=1).status_code == 422
+    of_person = ("api_installation_person_quotas", project.owner_id)
+    changed = program.patch(*of_person, name="projects", most=3).json()
+    assert {one["name"]: (one["used"], one["most"]) for one in changed}["projects"] == (1, 3)
+    assert program.read(*of_person).json() == changed
+    assert program.patch(*of_person, name="workers", most=1).status_code == 422
 
 
 def test_owner_acts_by_a_program_as_on_the_pages() -> None:

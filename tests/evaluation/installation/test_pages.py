@@ -9,6 +9,7 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 
 from annotation.accounts.quotas import quota_limit
 from annotation.models import AuditEntry, Notice, Project, User
@@ -157,6 +158,19 @@ def test_owner_gives_a_project_other_limits(pages: Client) -> None:
     pages.post(address, {"workers": ""})
     assert quota_limit("workers", project) == 50_000
     assert pages.post(address, {"workers": "-1"}).status_code == 422
+
+
+def test_owner_gives_a_person_other_limits(pages: Client) -> None:
+    person = make.make_user()
+    address = reverse("installation_person_limits", args=[person.pk])
+    assert address in pages.get(reverse("installation_people")).content.decode()
+    assert list(pages.get(address).context["form"].fields) == ["projects", "waiting_of_person"]
+    pages.post(address, {"projects": "2"})
+    assert quota_limit("projects", person) == 2
+    assert AuditEntry.objects.get(action="quota.set").object_id == person.pk
+    pages.post(address, {"projects": ""})
+    assert quota_limit("projects", person) == 100
+    assert pages.post(address, {"projects": "-1"}).status_code == 422
 
 
 def test_message_reaches_everybody_and_audit_log_leaves_as_lines(pages: Client) -> None:

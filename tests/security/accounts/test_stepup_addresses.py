@@ -101,6 +101,8 @@ GUARDED: dict[str, tuple[str, dict[str, Any]]] = {
     "installation": ("owner", {"do": "transfer", "confirmed": "1", "to": "owner", "why": "So."}),
     "installation_people": ("owner", {"do": "close", "confirmed": "1", "why": "They left."}),
     "installation_settings": ("owner", {"do": "remove_demo"}),
+    "installation_limits": ("owner", {"workers": "7"}),
+    "installation_person_limits": ("owner", {"projects": "7"}),
     "installation_deletion": ("owner", {"do": "delete", "name": "Birds", "why": "It is over."}),
     "organisation_list": ("owner", {"name": "Lab", "currency": "EUR", "person": "owner"}),
     "organisation": ("owner", {"do": "add_member", "person": "owner", "role": "member"}),
@@ -234,7 +236,8 @@ def test_an_old_session_is_asked_to_confirm_on_every_one_of_them(
     }
     owner = make.make_user("owner", password=make.PASSWORD, is_superuser=True)
     args["organisation"] = [Organisation.objects.create(name="Nest").pk]
-    args["installation_deletion"] = [project.pk]
+    args["installation_deletion"] = args["installation_limits"] = [project.pk]
+    args["installation_person_limits"] = [world.worker.user_id]
     picked = {"installation": project.pk, "installation_people": world.worker.user_id}
     entries = AuditEntry.objects.count()
     for name, (role, sent) in GUARDED.items():
