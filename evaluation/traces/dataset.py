@@ -30,7 +30,7 @@ from django.utils.translation import gettext
 from annotation.models import ChoiceValue, Task, Trace, TraceSource
 from annotation.task_types.labels.fields import UNSURE
 from annotation.traces.drawing import RANDOM
-from annotation.traces.selectors import Review, reviews_of
+from annotation.traces.selectors import Review, count_reviews, reviews_of
 from annotation.traces.settings import read_settings
 from crowdqc.errors import Conflict
 from evaluation.methods.core.base import IntArray
@@ -47,9 +47,9 @@ EARLIER = -1  # the week of traces of no week that has a rate of its own
 
 
 class DrawnTrace(NamedTuple):
-    """A drawn trace, called by its item; ``complete``: all reviews are there.
+    """A drawn trace, called by its item.
 
-    ``priority``: how early the queue hands it out; 0 of a random draw, whose place is random, too.
+    ``complete``: all reviews were given, also where a reviewer was left out since. ``priority``: how early the queue hands it out; 0 of a random draw, whose place is random, too.
     """
 
     item: int
@@ -170,32 +170,29 @@ def read_traces(task: Task) -> FrozenTraces:
     drawn, reviews = _read_drawn(sources), defaultdict[int, list[Review]](list)
     for review in reviews_of(list(drawn), sources):
         reviews[review.trace].append(review)
-    rows = [
-        row._replace(complete=row.complete and len(reviews[pk]) >= wanted)
-        for pk, (row, wanted) in drawn.items()
-    ]
     blind = [
         ReviewRow(one.answer, row.item, one.worker, one.code)
-        for pk, (row, _wanted) in drawn.items()
+        for pk, row in drawn.items()
         for one in sorted(reviews[pk], key=lambda one: one.answer)
         if not one.saw
     ]
     return FrozenTraces(
         {pk: (one.outcome, one.failing) for pk, one in settings.items()},
         tuple(_count(sources)),
-        tuple(rows),
+        tuple(drawn.values()),
         tuple(blind),
         sum(one.saw for given in reviews.values() for one in given),
     )
 
 
-def _read_drawn(sources: Sequence[TraceSource]) -> dict[int, tuple[DrawnTrace, int]]:
-    """Drawn traces by id, complete where nobody can review them any more, and reviews wanted."""
-    names = ("placed", "item__held", "item__redundancy", "monday")
+def _read_drawn(sources: Sequence[TraceSource]) -> dict[int, DrawnTrace]:
+    """Drawn traces by id."""
+    names = ("placed", "given", "item__redundancy", "monday")
     found = (
         with_week(Trace.objects.filter(source__in=sources, item__isnull=False))
         .annotate(
             verdict=verdict_rule(sources),
+            given=count_reviews(),
             placed=Case(
                 When(drawn_by=RANDOM, then=Value(0)),
                 default="item__priority",
@@ -206,11 +203,8 @@ def _read_drawn(sources: Sequence[TraceSource]) -> dict[int, tuple[DrawnTrace, i
         .order_by("item")
     )
     return {
-        pk: (
-            DrawnTrace(item, source, stratum, inclusion, verdict, priority, week, held >= wanted),
-            wanted,
-        )
-        for pk, item, source, stratum, inclusion, verdict, priority, held, wanted, week in (
+        pk: DrawnTrace(item, source, stratum, inclusion, verdict, priority, week, given >= wanted)
+        for pk, item, source, stratum, inclusion, verdict, priority, given, wanted, week in (
             (*row, _week(monday)) for *row, monday in found
         )
     }

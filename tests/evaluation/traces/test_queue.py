@@ -23,6 +23,7 @@ from annotation.models import (
     TraceView,
 )
 from annotation.work.actions import answers
+from annotation.work.actions.exclusions import exclude
 from evaluation.methods.traces.method import Traces
 from evaluation.models import Run, RunState
 from evaluation.results.findings import arrange
@@ -193,6 +194,26 @@ def test_whoever_saw_the_judge_first_is_left_out(source: TraceSource, project: P
     assert len(data.votes or ()) == 1
     run_on(task)
     assert "traces_saw" in codes(project)
+
+
+@pytest.mark.parametrize(("collects_again", "values"), [(False, [0.0]), (True, [])])
+def test_trace_is_complete_by_the_reviews_that_were_given(
+    source: TraceSource, project: Project, collects_again: bool, values: list[float]
+) -> None:
+    """One whose reviewer is left out later keeps its other review, unless more are collected."""
+    receive(source, *judged(1, 0.9))
+    task = open_queue(source)
+    left_out, other = (factories.make_worker(project) for _ in range(2))
+    review(task, left_out, "fail")
+    review(task, other, "pass")
+    exclude(
+        by=project.owner,
+        task=task,
+        worker=left_out,
+        reason="Guesses.",
+        collect_again=collects_again,
+    )
+    assert list(study_of(task)[1].draws.reviewed.value) == values
 
 
 def test_who_has_to_review_a_trace_sees_neither_judge_nor_reviews(
