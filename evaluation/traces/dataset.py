@@ -49,7 +49,8 @@ EARLIER = -1  # the week of traces of no week that has a rate of its own
 class DrawnTrace(NamedTuple):
     """A drawn trace, called by its item.
 
-    ``complete``: all reviews were given, also where a reviewer was left out since. ``priority``: how early the queue hands it out; 0 of a random draw, whose place is random, too.
+    ``complete``: all reviews were given, also where a reviewer was left out since.
+    ``priority``: how early the queue hands it out; 0 of a random draw, whose place is random, too.
     """
 
     item: int

@@ -215,7 +215,7 @@ def key_figures(result: TraceResult) -> list[dict[str, Any]]:
             "of": _("limit %(days)s") % {"days": plural(days, "day")} if days else "",
         },
         {
-            "label": _("Closed a day"),
+            "label": _("Closed a day, last 7 days"),
             "value": f"{result.closed_a_day:.1f}",
             "of": _("of %(drawn)s drawn a day") % {"drawn": f"{result.drawn_a_day:.1f}"},
         },

@@ -8,6 +8,9 @@ that is the failure that people are to find. A judge scores every answer, and is
     export OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:8000/otel
     export OTEL_EXPORTER_OTLP_HEADERS="Authorization=Bearer%20TOKEN"
     python app.py 600
+
+A second number is the share of orders at which the tool fails; the assistant hides about half of
+these failures: "python app.py 600 0.3" makes about 15 of 100 conversations fail, not 6.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import Span, Status, StatusCode, Tracer
 
 MODEL = "alder-70b"
+BROKEN = 0.12  # share of orders at which the tool fails
 QUESTIONS = (
     "My parcel says delivered but is not here.",
     "I am away on Friday. Can you send it to the shop on {street} instead?",
@@ -57,10 +61,10 @@ def model_step(tracer: Tracer, history: list[dict[str, object]]) -> Iterator[Spa
         yield span
 
 
-def answer(tracer: Tracer, rng: random.Random, number: int) -> bool:
+def answer(tracer: Tracer, rng: random.Random, number: int, broken_share: float) -> bool:
     """Answer one customer; whether the assistant failed them."""
     question = rng.choice(QUESTIONS).format(street=rng.choice(STREETS), n=40_000 + number)
-    broken = rng.random() < 0.12
+    broken = rng.random() < broken_share
     fails = broken and rng.random() < 0.5
     history = [text("system", SYSTEM), text("user", question)]
     with tracer.start_as_current_span("invoke_agent support") as agent:
@@ -100,15 +104,18 @@ def answer(tracer: Tracer, rng: random.Random, number: int) -> bool:
     return fails
 
 
-def main(conversations: int, seed: int = 1) -> float:
+def main(conversations: int, broken_share: float = BROKEN, seed: int = 1) -> float:
     """Answer so many customers; the share of them that the assistant failed."""
     provider, rng = start("support"), random.Random(seed)  # noqa: S311
     tracer = provider.get_tracer("support")
-    failed = sum(answer(tracer, rng, number) for number in range(conversations))
+    failed = sum(answer(tracer, rng, number, broken_share) for number in range(conversations))
     provider.shutdown()
     print(f"{failed} of {conversations} conversations failed ({failed / conversations:.1%}).")
     return failed / conversations
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 600)
+    main(
+        int(sys.argv[1]) if len(sys.argv) > 1 else 600,
+        float(sys.argv[2]) if len(sys.argv) > 2 else BROKEN,
+    )

@@ -57,14 +57,14 @@ class Reviewer:
         turns = re.findall(r"^\[(\d+)\] Assistant:", shown, re.MULTILINE)
         return {"l-outcome": "fail", "l-where": turns[-1]}
 
-    def review_all(self, task: int) -> int:
-        """Review until there is nothing to claim; how many."""
+    def review_all(self, task: int) -> tuple[int, str]:
+        """Review until nothing can be claimed; how many, and why it ended."""
         done = 0
         while True:
             try:
                 lease = self.call("POST", f"tasks/{task}/claim/", {})
-            except urllib.error.HTTPError:
-                return done
+            except urllib.error.HTTPError as error:
+                return done, read_reason(error)
             answers = {
                 str(entry["item"]): self.review(entry["question"]) for entry in lease["entries"]
             }
@@ -73,14 +73,29 @@ class Reviewer:
             done += len(answers)
 
 
+def read_reason(error: urllib.error.HTTPError) -> str:
+    """Return what the server says about a refusal."""
+    try:
+        return str(json.load(error)["detail"])
+    except (ValueError, KeyError, TypeError):
+        return str(error)
+
+
 def main(link: str, task: int, tokens: list[str]) -> int:
     """Let everybody with one of these tokens join and review; how many reviews."""
     url, _, invitation = link.strip().strip("/").rpartition("/join/")
     done = 0
-    for seed, token in enumerate(tokens):
-        reviewer = Reviewer(url, token, seed)
-        reviewer.join(invitation)
-        done += reviewer.review_all(task)
+    for number, token in enumerate(tokens, 1):
+        reviewer = Reviewer(url, token, number - 1)
+        given = 0
+        try:
+            reviewer.join(invitation)
+            given, reason = reviewer.review_all(task)
+        except urllib.error.HTTPError as error:
+            reason = read_reason(error)
+        if not given:
+            print(f"Token {number} gave no review: {reason}")
+        done += given
     print(f"{done} reviews")
     return done
 

@@ -63,7 +63,10 @@ def test_the_traced_application_gets_a_rate_that_holds_the_true_one(
         factories.api_token(factories.make_user(), ["work"], per_minute=6000) for _ in range(2)
     ]
     drawn = Trace.objects.filter(item__isnull=False).count()
+    tokens.append(factories.api_token(factories.make_user(), ["read"]))
     assert reviewers.main(f"{live_server.url}/join/{invitation}/", task.pk, tokens) == 2 * drawn
+    said = capsys.readouterr().out
+    assert "Token 3 gave no review" in said and "conversations failed" in said
     run_on(task)
     result = rates_of(project)
     assert result.uses_judge and result.rate.low <= truth <= result.rate.high
@@ -74,4 +77,3 @@ def test_the_traced_application_gets_a_rate_that_holds_the_true_one(
     assert "customer40" not in page and "[EMAIL]" in "".join(
         Trace.objects.exclude(item=None).values_list("item__question", flat=True)
     )
-    assert "conversations failed" in capsys.readouterr().out
