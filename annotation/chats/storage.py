@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from django.utils.translation import gettext as _
 
+from annotation.chats.judges import hide_judges
 from annotation.chats.model import MAX_DOCUMENT, MAX_TURNS, Chat, dump_chat, load_chat
 from annotation.chats.text import plain_text
 from annotation.chats.units import units_of
-from annotation.models import ChatContent, Project
+from annotation.models import ChatContent, Item, Project
 from crowdqc.errors import Invalid
 
 MAX_QUESTION = 20_000  # characters of an item's plain text
+TRACE_KEY = "trace-"  # how keys of items of a queue of traces begin
 UNITS = "units"  # the setting of an item that lists the units of its conversation
 
 
@@ -61,6 +63,12 @@ def _checked(chat: Chat) -> str:
 def chat_of(row: ChatContent) -> Chat:
     """Read the conversation of a row."""
     return load_chat(row.document)
+
+
+def chat_for_workers(item: Item) -> Chat:
+    """Read the conversation of an item; one of a queue of traces without what judges say."""
+    chat = chat_of(cast(ChatContent, item.chat))
+    return hide_judges(chat) if item.key.startswith(TRACE_KEY) else chat
 
 
 def keep_rows(

@@ -8,14 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from annotation.chats.judges import is_judge, with_steps_below
 from annotation.chats.model import Chat, Turn
-from annotation.chats.readers.spans import KIND_KEYS, Kind
+from annotation.chats.readers.spans import Kind
 from annotation.chats.readers.tree import TraceSpan, read_trace
 
 MESSAGES = ("gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions")
 FLAT = re.compile(r"llm\.(input|output)_messages\.(\d{1,6})\.")
 KINDS = ("agent", "model", "tool", "retriever")
-JUDGES = ("evaluator", "evaluate", "evaluation", "judge", "scorer")  # kinds of steps that judge
 
 
 @dataclass(frozen=True)
@@ -58,22 +58,8 @@ def build_chat(
 
 def judge_spans(spans: Sequence[StoredSpan]) -> frozenset[str]:
     """Ids of the spans of judges and of all below them; none where a trace is all a judge's."""
-    found = {span.id for span in spans if _is_judge(span)}
-    below: dict[str, list[str]] = {}
-    for span in spans:
-        below.setdefault(span.parent, []).append(span.id)
-    reached = list(found)
-    while reached:
-        new = [one for one in below.get(reached.pop(), ()) if one not in found]
-        found.update(new)
-        reached += new
-    return frozenset(found) if len(found) < len(spans) else frozenset()
-
-
-def _is_judge(span: StoredSpan) -> bool:
-    return "gen_ai.evaluation.name" in span.attributes or any(
-        str(span.attributes.get(key, "")).casefold() in JUDGES for key in KIND_KEYS
-    )
+    found = [span.id for span in spans if is_judge(span.attributes)]
+    return with_steps_below(found, {span.id: span.parent for span in spans})
 
 
 def sender_notes(spans: Iterable[StoredSpan]) -> list[str]:

@@ -15,7 +15,8 @@ from django.utils.html import linebreaks
 from django.utils.safestring import mark_safe
 from django.utils.translation import gettext as _
 
-from annotation.chats.page import chat_page
+from annotation.chats.page import view_chat
+from annotation.chats.storage import chat_for_workers
 from annotation.models import Item
 from annotation.task_types.labels.content import (
     CONVERSATION,
@@ -163,8 +164,8 @@ def _shown(
     """The item's text as HTML, its conversation or its file; ``kind``: which of these."""
     kind = settings.get("content")
     if item.chat is not None and not plain:
-        hides = bool(settings.get("hide_system"))
-        return {"kind": CONVERSATION, "chat": chat_page(item.chat, by_unit, hides_system=hides)}
+        hides, chat = bool(settings.get("hide_system")), chat_for_workers(item)
+        return {"kind": CONVERSATION, "chat": view_chat(chat, by_unit, hides_system=hides)}
     if kind in FILES:
         media = item.media if item.media_id else None
         caption = caption_of(settings, item.settings.get("meta", {}))

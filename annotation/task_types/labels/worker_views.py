@@ -8,7 +8,8 @@ from typing import Any
 from django.utils.translation import gettext, gettext_lazy
 
 from annotation.chats.messages import as_messages
-from annotation.chats.storage import chat_of
+from annotation.chats.storage import MAX_QUESTION, TRACE_KEY, chat_for_workers
+from annotation.chats.text import plain_text
 from annotation.models import AssignmentItem
 from annotation.task_types.labels import page as labeling
 from annotation.task_types.labels.content import AUDIO, IMAGE
@@ -36,9 +37,12 @@ class LabelPages(WorkerPages):
         if entry.item.chat is None:
             return {}
         hides = bool(settings.get("hide_system"))
-        turns = chat_of(entry.item.chat).turns
-        shown = [turn for turn in turns if not (hides and turn.role == "system")]
-        return {"conversation": as_messages(shown)}
+        chat = chat_for_workers(entry.item)
+        shown = [turn for turn in chat.turns if not (hides and turn.role == "system")]
+        own: dict[str, Any] = {"conversation": as_messages(shown)}
+        if entry.item.key.startswith(TRACE_KEY):
+            own["question"] = plain_text(chat, most=MAX_QUESTION)
+        return own
 
     def recorded(self, settings: Mapping[str, Any]) -> str:
         content = settings["content"]

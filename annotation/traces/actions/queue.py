@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from annotation.authoring.actions import drafts, tasks
 from annotation.authoring.actions.items import STEP, default_group
 from annotation.chats.model import MAX_DOCUMENT, Chat, Turn, dump_chat, text_part
-from annotation.chats.storage import item_content, keep_chat
+from annotation.chats.storage import TRACE_KEY, item_content, keep_chat
 from annotation.models import Item, Task, Trace, TraceSource, User
 from annotation.records.actions.audit import record
 from annotation.task_types.labels.content import CONVERSATION
@@ -143,7 +143,7 @@ def add_to_queue(
     trace.item = Item.objects.create(
         task=task,
         group=group,
-        key=f"trace-{trace.pk}",
+        key=f"{TRACE_KEY}{trace.pk}",
         position=last + STEP,
         since=version.number,
         redundancy=version.redundancy,

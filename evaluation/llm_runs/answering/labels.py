@@ -12,7 +12,7 @@ from django.utils.translation import gettext, gettext_noop
 from pydantic import Field as Described
 from pydantic import create_model
 
-from annotation.chats.storage import UNITS, chat_of
+from annotation.chats.storage import UNITS, chat_for_workers
 from annotation.chats.text import plain_text
 from annotation.models import Item, Task
 from annotation.task_types.labels.content import FILES
@@ -96,7 +96,7 @@ class LabelQuestions(Questions):
 def _item_text(item: Item) -> str:
     """The item as a model reads it: of a conversation all turns, as far as there is room."""
     if item.chat is not None:
-        return plain_text(chat_of(item.chat), most=MAX_CHAT, system=True)
+        return plain_text(chat_for_workers(item), most=MAX_CHAT, system=True)
     return item.question or item.key
 
 

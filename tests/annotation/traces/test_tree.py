@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from annotation.chats.judges import hide_judges
 from annotation.chats.model import Span
 from annotation.traces.tree import StoredSpan, build_chat
 
@@ -271,6 +272,12 @@ def test_reviewers_do_not_see_what_a_traced_judge_says() -> None:
     assert "verdict" not in hidden.model_dump_json()
     assert "judge_steps_left_out:8" in hidden.notes
     assert len(build_chat(spans[1:], hide_judges=True).spans) == 8  # judges are what is reviewed
+    queued_before = hide_judges(shown)
+    assert "verdict" not in queued_before.model_dump_json()
+    assert [one.name for one in queued_before.spans] == ["m"]
+    assert [turn.text for turn in queued_before.turns[:2]] == ["Hi", "Hello"]
+    assert len(queued_before.turns) == len(shown.turns)  # reviews name turns by their number
+    assert hide_judges(hidden) is hidden
 
 
 @pytest.mark.parametrize(("before", "cut"), [(2_050, 51), (1_999, 0)])

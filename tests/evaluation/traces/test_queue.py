@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.authoring.actions import tasks
+from annotation.chats.model import Chat
 from annotation.models import (
     AssignmentItem,
     AuditEntry,
@@ -22,6 +23,7 @@ from annotation.models import (
     TraceSource,
     TraceView,
 )
+from annotation.traces.tree import StoredSpan, build_chat
 from annotation.work.actions import answers
 from annotation.work.actions.exclusions import exclude
 from evaluation.methods.traces.method import Traces
@@ -236,6 +238,33 @@ def test_who_has_to_review_a_trace_sees_neither_judge_nor_reviews(
         assert ".12" in client.get(url).content.decode()
     review(task, factories.make_worker(project), "pass")
     assert study_of(task)[0].left_out == 0
+
+
+def test_trace_that_was_queued_with_its_judge_shows_reviewers_no_verdict(
+    source: TraceSource, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build_all(spans: Iterable[StoredSpan], **options: bool) -> Chat:
+        return build_chat(spans)
+
+    monkeypatch.setattr("annotation.traces.actions.queue.build_chat", build_all)
+    judge = chat_span(2, 1, "Rate it", gen_ai__evaluation__name="quality")
+    receive(source, chat_span(1, 1, "Hi"), {**judge, "parentSpanId": f"{1:016x}"})
+    task = open_queue(source)
+    assert "Answer to Rate it" in task.items.get().question
+    worker = factories.make_worker(project)
+    assignment = factories.claim(task, worker)
+    client = client_of(worker.user)
+    token = factories.api_token(worker.user, ["work"])
+    shown = [
+        client.get(reverse("work_item", args=[assignment.pk, 1])),
+        Client().get(
+            reverse("api_assignment", args=[assignment.pk]),
+            headers={"Authorization": f"Token {token}"},
+        ),
+    ]
+    for one in shown:
+        assert "Answer to Hi" in one.content.decode()
+        assert "Answer to Rate it" not in one.content.decode()
 
 
 def test_no_tab_or_order_tells_who_has_to_review_what_others_said(
