@@ -23,7 +23,7 @@ from annotation.models import Organisation
 from annotation.records.installation_state import is_switched_on
 from crowdqc.money import as_decimal
 from evaluation.llm.organisation import Room, is_shared_with, lock_organisation_of, room_in
-from evaluation.llm.quotas import add_to_month, month_total, spend_limit
+from evaluation.llm.quotas import add_to_month, month_use, spend_limit
 from evaluation.models import CallState, Endpoint, LLMCall
 
 LEASE = dt.timedelta(seconds=30)  # renewed by whoever works on a call, three times in it
@@ -109,13 +109,16 @@ def settle_and_lease(
     if pause is not None and (endpoint.paused_until is None or endpoint.paused_until < pause):
         endpoint.paused_until = pause
     organisation = lock_organisation_of(endpoint) if wanted else None
+    own = None if endpoint.project_id is None else [endpoint, *beside]
+    project_id = endpoint.project_id or (_project_of(wanted[0]) if wanted else None)
     if wanted:
         found.refused = _refusal(endpoint, organisation, wanted, priced=priced, cap=cap)
     if wanted and not found.refused:
         # All calls at this endpoint line up at its row: nobody adds to what was spent meanwhile.
+        # So do, at its organisation's row, all calls that count for the same project.
         limits = _Limits(
             cap=None if cap is None else cap.most - spent_by(cap.run_id, cap.since),
-            month=_room(endpoint, beside, wanted, found),
+            month=_room(project_id, own, wanted, found),
             shared=None if organisation is None else room_in(organisation, endpoint),
         )
         granted = _grant(endpoint, wanted, found, limits)
@@ -134,9 +137,9 @@ def settle_and_lease(
         ]
     )
     found.spent, found.reserved = endpoint.spent, endpoint.reserved
-    if found.quota is not None:
-        found.spent = month_total([endpoint, *beside])
-        found.reserved = sum((one.reserved for one in (endpoint, *beside)), Decimal())
+    if found.quota is not None and project_id is not None:
+        use = month_use(project_id, own)
+        found.spent, found.reserved = use.total, use.reserved
     elif found.shared is not None:
         found.budget = found.shared.most
         found.spent, found.reserved = found.shared.spent, found.shared.reserved
@@ -157,17 +160,22 @@ def _lock(endpoint_id: int, *, with_project: bool) -> tuple[Endpoint, list[Endpo
     return found.pop(endpoint_id), list(found.values())
 
 
-def _room(
-    endpoint: Endpoint, beside: Sequence[Endpoint], wanted: Sequence[LeaseRequest], found: Turn
-) -> Decimal | None:
-    """Return what the project's models may still cost this month; None where calls cost nothing.
+def _project_of(wanted: LeaseRequest) -> int | None:
+    """Return the project of a call, whose run asks for all calls of a batch."""
+    return LLMCall.objects.values_list("project_id", flat=True).get(pk=wanted.call_id)
 
-    None at a shared endpoint too: the organisation's budget bounds it.
-    """
-    if endpoint.project_id is None or not any(one.most for one in wanted):
+
+def _room(
+    project_id: int | None,
+    own: Sequence[Endpoint] | None,
+    wanted: Sequence[LeaseRequest],
+    found: Turn,
+) -> Decimal | None:
+    """Return what the project's models may still cost this month; None where calls cost nothing."""
+    if project_id is None or not any(one.most for one in wanted):
         return None
-    found.month = spend_limit(endpoint.project_id)
-    return found.month - month_total([endpoint, *beside])
+    found.month = spend_limit(project_id)
+    return found.month - month_use(project_id, own).total
 
 
 def _refusal(

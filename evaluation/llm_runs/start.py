@@ -101,7 +101,7 @@ def start(
     ready = prepare(task=task, method=method, raw=raw)
     if ready.preview.problems:
         raise Conflict(ready.preview.problems[0])
-    require_spend(ready.plan.model)
+    require_spend(ready.plan.model, task.project)
     if ready.over_soft and not agreed:
         raise Conflict(
             _("This run may pass the soft budget of the endpoint."),

@@ -19,6 +19,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from annotation.accounts import quotas
+from annotation.accounts.organisations import actions as organisations
 from annotation.models import Project
 from crowdqc.errors import LimitExceeded
 from evaluation.llm import ledger
@@ -85,10 +86,24 @@ def test_a_project_starts_so_many_runs_in_a_day_also_at_once() -> None:
     assert "Runs in 24 hours" in page and "Model costs in a month" in page
 
 
-def test_models_of_a_project_cost_no_more_in_a_month_than_they_may() -> None:
-    """Calls at two endpoints are leased at the same time; none passes what is left."""
+@pytest.mark.parametrize(
+    ("is_shared", "budget", "most"), [(False, None, 4), (True, None, 4), (True, "1.4", 3)]
+)
+def test_models_of_a_project_cost_no_more_in_a_month_than_they_may(
+    is_shared: bool, budget: str | None, most: int
+) -> None:
+    """Calls at two endpoints are leased at the same time; none passes what is left.
+
+    One of the endpoints may be shared by the project's organisation, whose budget holds too.
+    """
     project = factories.make_project()
     models = [make_model(project, "http://127.0.0.1:9/v1") for _ in range(2)]
+    if is_shared:
+        lab = organisations.create_organisation(by=None, name="Lab", owner=project.owner)
+        Project.objects.filter(pk=project.pk).update(organisation=lab)
+        Endpoint.objects.filter(pk=models[1].endpoint_id).update(project=None, organisation=lab)
+        if budget:
+            organisations.change_settings(by=None, organisation=lab, model_budget=Decimal(budget))
     allow(project, "model_spend", 2)
     calls = [
         LLMCall.objects.create(
@@ -108,9 +123,11 @@ def test_models_of_a_project_cost_no_more_in_a_month_than_they_may() -> None:
         )
 
     turns = at_once([lambda call=call: lease(call) for call in calls])
-    assert sum(len(turn.leased) for turn in turns) == 4
-    assert all(turn.quota == 2 for turn in turns if not turn.leased)
-    assert sum(one.reserved for one in Endpoint.objects.all()) == Decimal("1.8")
+    assert sum(len(turn.leased) for turn in turns) == most
+    assert all((turn.quota == 2) is not bool(budget) for turn in turns if not turn.leased)
+    assert sum(one.reserved for one in Endpoint.objects.all()) == most * Decimal("0.45")
+    if budget:
+        return
     LLMCall.objects.update(lease_until=timezone.now() - dt.timedelta(seconds=1))
     for one in models:
         ledger.sweep(one.endpoint_id)  # what was lost may have been billed
@@ -126,7 +143,7 @@ def test_a_run_says_which_limit_ended_it_and_who_raises_it() -> None:
     with serving(lambda body: GOOD) as stub:
         model = make_model(run.project, stub.base_url)
         with pytest.raises(LimitExceeded, match="they may cost 0"):
-            require_spend(model)
+            require_spend(model, run.project)
         with pytest.raises(BudgetSpent, match=r"quota model_spend.*can raise the limit"):
             fetch_replies(run, model, [ask(1)])
         assert not stub.asked
