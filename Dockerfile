@@ -1,4 +1,6 @@
-FROM python:3.11-slim-bookworm AS base
+# Pinned by --build-arg PYTHON_IMAGE=python@sha256:...
+ARG PYTHON_IMAGE=python:3.11-slim-bookworm
+FROM ${PYTHON_IMAGE} AS base
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PYTHONDONTWRITEBYTECODE=1
 RUN python -m venv /opt/venv
 ENV PATH="/opt/venv/bin:$PATH"
@@ -24,7 +26,7 @@ FROM base AS installed
 COPY --from=build /dist/*.whl /dist/
 RUN pip install --no-deps /dist/*.whl && pip check
 
-FROM python:3.11-slim-bookworm
+FROM ${PYTHON_IMAGE}
 # What reports as PDF are drawn with.
 # hadolint ignore=DL3008
 RUN apt-get update \

@@ -51,7 +51,9 @@ COMPOSE_ONLY = {
     "POSTGRES_PASSWORD",
     "TLS_FOLDER",
 }
-BUILD_ONLY = {"TORCH_INDEX"}
+BUILD_ONLY = {
+    *("TORCH_INDEX", "PYTHON_IMAGE", "POSTGRES_IMAGE", "REDIS_IMAGE", "NGINX_IMAGE"),
+}
 # Of the system, and not ours to document.
 OTHERS = {"XDG_DATA_HOME"}
 
@@ -86,7 +88,10 @@ def test_every_setting_is_documented_with_the_default_that_the_code_has() -> Non
 
 def test_every_setting_of_env_reaches_the_containers() -> None:
     # Given by the file itself, as networks and ports of the containers are.
-    fixed = {"PROXY_APP", "PROXY_HTTP_LISTEN", "PROXY_HTTPS_LISTEN", "CROWDQC_TRUSTED_PROXIES"}
+    fixed = {
+        *("PROXY_APP", "PROXY_RESOLVER", "PROXY_HTTP_LISTEN", "PROXY_HTTPS_LISTEN"),
+        "CROWDQC_TRUSTED_PROXIES",
+    }
     others = {"Set by the container files", "For development"}
     missing = {one.name for one in manual.settings() if not one.passed}
     assert missing - {one.name for one in manual.settings() if one.section in others} == fixed

@@ -16,8 +16,18 @@ LOCATION = """
         location ~ "^{pattern}" {{
             client_max_body_size {limit};{known}
             limit_req zone=pages burst={burst} nodelay;
-            proxy_pass http://app;
+            proxy_pass http://{target};
         }}"""
+
+# One address, or one name that is looked up when nginx starts.
+UPSTREAM = """\
+    upstream app {{
+        server {app};
+        keepalive 16;
+    }}"""
+# A name that is looked up again and again: containers come and go. nginx keeps no connections then.
+RESOLVER = """\
+    resolver {resolver} valid=2s ipv6=off;"""
 
 
 @dataclass(frozen=True)
@@ -34,6 +44,8 @@ class Proxy:
         PEM files.
     app
         Host and port of gunicorn.
+    resolver
+        DNS server that knows the host of ``app``, where its addresses change; "": they do not.
     http, https
         What to listen on.
     public_port
@@ -47,6 +59,7 @@ class Proxy:
     certificate: Path
     key: Path
     app: str = "web:8000"
+    resolver: str = ""
     http: str = "8080"
     https: str = "8443"
     public_port: int = 443
@@ -57,12 +70,18 @@ class Proxy:
     def config(self) -> str:
         """nginx.conf."""
         burst = 6 * self.requests_per_second
+        target = "$app" if self.resolver else "app"
         values = {
             "STATE": self.state,
             "NAMES": " ".join(self.names),
             "CERTIFICATE": self.certificate,
             "CERTIFICATE_KEY": self.key,
-            "APP": self.app,
+            "UPSTREAM": (RESOLVER if self.resolver else UPSTREAM).format(
+                app=self.app, resolver=self.resolver
+            ),
+            "TARGET": target,
+            "SET_TARGET": f"set $app {self.app};" if self.resolver else "",
+            "CONNECTION": "close" if self.resolver else "",
             "HTTP_LISTEN": self.http,
             "HTTPS_LISTEN": self.https,
             "PUBLIC_PORT": "" if self.public_port == 443 else f":{self.public_port}",
@@ -73,7 +92,11 @@ class Proxy:
             "SMALL": SMALL,
             "LOCATIONS": "".join(
                 LOCATION.format(
-                    pattern=pattern, limit=limit, burst=burst, known=KNOWN if limit > SMALL else ""
+                    pattern=pattern,
+                    limit=limit,
+                    burst=burst,
+                    target=target,
+                    known=KNOWN if limit > SMALL else "",
                 )
                 for pattern, limit in LIMITS
             ),

@@ -2,8 +2,9 @@
 
 Writes ``nginx.conf``. The second folder may hold ``fullchain.pem`` and ``privkey.pem``; without
 them a self-signed certificate is made once. Values come from the environment: ALLOWED_HOSTS,
-HTTPS_PORT, PROXY_REQUESTS_PER_SECOND, PROXY_CONNECTIONS, and where there are no containers
-PROXY_APP, PROXY_HTTP_LISTEN and PROXY_HTTPS_LISTEN.
+HTTPS_PORT, PROXY_REQUESTS_PER_SECOND, PROXY_CONNECTIONS, PROXY_RESOLVER (a DNS server, where the
+app's addresses change), and where there are no containers PROXY_APP, PROXY_HTTP_LISTEN and
+PROXY_HTTPS_LISTEN.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ def prepare(state: Path, given: Path | None) -> str:
         certificate=pair[0],
         key=pair[1],
         app=os.environ.get("PROXY_APP") or "web:8000",
+        resolver=os.environ.get("PROXY_RESOLVER") or "",
         http=os.environ.get("PROXY_HTTP_LISTEN") or "8080",
         https=os.environ.get("PROXY_HTTPS_LISTEN") or "8443",
         public_port=int(os.environ.get("HTTPS_PORT") or 443),

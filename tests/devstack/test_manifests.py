@@ -44,6 +44,24 @@ def test_every_manifest_is_listed_and_fits_the_schemas_of_kubernetes() -> None:
         kubernetes_validate.validate(one, "1.37", strict=True)
 
 
+def test_digest_of_each_image_of_others_can_be_given() -> None:
+    """Compose files and Dockerfiles take them from variables, which one command writes."""
+    defaults = dict(
+        re.findall(r"([A-Z]+)=([a-z]+:\S+?)[;\s]", (FOLDER.parent / "install.md").read_text())
+    )
+    texts = {path.name: path.read_text() for path in sorted(ROOT.glob("docker-compose*.yml"))}
+    texts |= {
+        str(path): path.read_text()
+        for path in (ROOT / "Dockerfile", ROOT / "docs/admin/recovery/Dockerfile")
+    }
+    own = r"crowdqc|base |build |installed "
+    for name, text in texts.items():
+        named = re.findall(rf"^(?: *image: |FROM )(?!{own})(\S+)", text, re.MULTILINE)
+        assert all(re.match(r"\$\{[A-Z]+_IMAGE\b", one) for one in named), (name, named)
+        for variable, image in re.findall(r"([A-Z]+)_IMAGE(?::-|=)([a-z]+:[\w.-]+)", text):
+            assert defaults[variable] == image, (name, variable)
+
+
 def test_the_database_with_recovery_fits_the_schemas_and_is_reached_by_the_app() -> None:
     import kubernetes_validate
 
