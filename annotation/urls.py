@@ -44,6 +44,7 @@ urlpatterns = [
         for package in (
             *(accounts, payouts, recruitment, conversations, privacy, notifications),
             formats,
+            gallery,
         )
     ),
     *(path(PROJECT, include(package.project_patterns)) for package in IN_PROJECT),

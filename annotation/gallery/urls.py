@@ -1,9 +1,12 @@
-"""Addresses of templates and of copies, under a project."""
+"""Addresses of a first project, of templates and of copies."""
 
 from django.urls import path
 
 from annotation.gallery import views
 
+urlpatterns = [
+    path("projects/first/", views.project_first, name="project_first"),
+]
 project_patterns = [
     path("copy/", views.project_copy, name="project_copy"),
     path("tasks/from-file/", views.task_from_file, name="task_from_file"),

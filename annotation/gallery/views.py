@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from annotation.access import get_access, get_task
-from annotation.accounts.projects.forms import read_form_key
+from annotation.accounts.projects.actions import create_project
+from annotation.accounts.projects.forms import FirstProjectForm, add_errors, read_form_key
 from annotation.authoring.actions.examples import remove_examples
 from annotation.formats.forms import uploaded
 from annotation.gallery.actions.duplicates import Copied, duplicate_project, duplicate_task
 from annotation.gallery.actions.examples import begin_task
-from annotation.gallery.actions.from_file import begin_from_file
+from annotation.gallery.actions.from_file import begin_from_file, begin_project
 from annotation.gallery.templates import get_template
-from annotation.models import Role
+from annotation.models import Role, User
 from crowdqc.errors import Invalid, LimitExceeded
 from crowdqc.numbers import plural
 
@@ -49,6 +52,26 @@ def task_from_file(request: HttpRequest, project_id: int) -> HttpResponse:
         messages.error(request, " ".join([error.message, *error.fields.values()]))
         return redirect("task_new", project_id)
     return redirect("task_import_file", project_id, file.task_id, file.pk)
+
+
+@login_required
+@require_POST
+def project_first(request: HttpRequest) -> HttpResponse:
+    """Create a first project, with a draft for a file where one is sent."""
+    user = cast(User, request.user)
+    form = FirstProjectForm(request.POST, has_file="file" in request.FILES)
+    if form.is_valid():
+        try:
+            if not form.has_file:
+                return redirect("project", create_project(by=user, **form.cleaned_data).pk)
+            name, content = uploaded(request)
+            file = begin_project(by=user, file_name=name, content=content, **form.cleaned_data)
+        except (Invalid, LimitExceeded) as error:
+            add_errors(form, error)
+        else:
+            return redirect("task_import_file", file.task.project_id, file.task_id, file.pk)
+    page = "annotation/accounts/projects/nobody_yet.html"
+    return render(request, page, {"form": form}, status=422)
 
 
 @login_required

@@ -9,6 +9,12 @@ document.addEventListener("htmx:configRequest", ({ detail }) => {
   detail.headers["X-CSRFToken"] = formKey();
 });
 
+// A code that is pasted is whole, so it is sent at once.
+document.addEventListener("paste", ({ target }) => {
+  if (!target.matches?.("input.code-input") || target.value) return;
+  setTimeout(() => target.value.trim().length >= 6 && target.form.requestSubmit());
+});
+
 const notices = () => document.getElementById("notices");
 
 // A refusal is read in one place, at the top, and stays until the next attempt.

@@ -87,6 +87,16 @@ class ProjectForm(forms.Form):
         return self._organisations.get(self.cleaned_data["organisation"])
 
 
+class FirstProjectForm(ProjectForm):
+    """The first project of a person, which may have the name of the file it begins with."""
+
+    def __init__(self, *args: Any, has_file: bool = True, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.has_file = has_file
+        self.fields["name"].required = not has_file
+        self.fields["name"].help_text = gettext("If empty: the name of your file.")
+
+
 class InvitationForm(forms.Form):
     role = forms.ChoiceField(choices=[(r.value, r.label.capitalize()) for r in reversed(Role)])
     max_uses = forms.IntegerField(

@@ -25,6 +25,7 @@ from annotation.accounts.projects.actions import is_usual_consent
 from annotation.accounts.projects.consent_words import fill_consent
 from annotation.accounts.projects.forms import (
     ConsentForm,
+    FirstProjectForm,
     InstitutionForm,
     ProjectForm,
     ProjectSettingsForm,
@@ -66,7 +67,7 @@ def home(request: HttpRequest) -> HttpResponse:
         return redirect("project_list")
     if roles:
         return redirect("work_home")
-    context = {"form": ProjectForm()}
+    context = {"form": FirstProjectForm()}
     return render(request, "annotation/accounts/projects/nobody_yet.html", context)
 
 

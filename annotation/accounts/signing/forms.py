@@ -27,7 +27,12 @@ from crowdqc import limits
 from crowdqc.numbers import plural
 
 MAILS = gettext_lazy("Too many mails were sent to this address.")
-CODE = {"inputmode": "numeric", "autocomplete": "one-time-code", "class": "code-input"}
+CODE = {
+    "inputmode": "numeric",
+    "autocomplete": "one-time-code",
+    "autofocus": True,
+    "class": "code-input",
+}
 LONGEST = 1000  # characters of a password: hashing a longer one is work for whoever sends it
 
 
@@ -81,6 +86,7 @@ class SignUpForm(account.SignupForm):
         super().__init__(*args, **kwargs)
         _set_plain_labels(self, email=_("E-mail"), password1=_("Password"))
         self.fields["email"].help_text = _("We send a code to it.")
+        self.fields["email"].widget.attrs["autofocus"] = True
         self.fields["password1"].help_text = _("At least 8 characters.")
 
     def validate_unique_email(self, value: str) -> str:

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db import transaction
 
+from annotation.accounts.projects.actions import create_project
 from annotation.authoring.actions.drafts import as_title, edit_draft
 from annotation.authoring.actions.tasks import create_task, find_task_of_form
 from annotation.files.reading.media_files import open_media
@@ -49,6 +50,20 @@ def begin_from_file(
         content=content,
         mapping=found.mapping,
     )
+
+
+@transaction.atomic
+def begin_project(
+    *, by: User, file_name: str, content: Source, name: str, currency: str, also_manager: bool
+) -> ImportFile:
+    """A project with a draft for this file, and its name where it has none.
+
+    Raises Invalid where the file cannot be read, and makes no project then.
+    """
+    project = create_project(
+        by=by, name=name or title_of(file_name), currency=currency, also_manager=also_manager
+    )
+    return begin_from_file(by=by, project=project, name=file_name, content=content)
 
 
 def _propose_media(content: Source, name: str) -> Proposal | None:

@@ -17,8 +17,8 @@ from annotation.formats.uploads.process import process
 from annotation.formats.uploads.selectors import view_of
 from annotation.gallery.actions.from_file import title_of
 from annotation.gallery.proposals import Proposal, propose
-from annotation.models import ImportFile, Task
-from tests.support.factories import World, make_world
+from annotation.models import ImportFile, Project, Task
+from tests.support.factories import World, make_user, make_world
 from tests.support.studies.labels import png
 
 pytestmark = pytest.mark.django_db
@@ -111,6 +111,45 @@ def test_a_dropped_file_is_a_draft_that_can_be_published_once_it_is_imported(
     assert file.task is not None
     assert file.task.items.count() == items
     assert problems(file.task, file.task.versions.get()) == []
+
+
+def test_a_new_account_publishes_labels_of_its_file_in_four_forms() -> None:
+    user = make_user("ann")
+    client = Client()
+    client.force_login(user)
+    assert 'name="file"' in client.get(reverse("home")).content.decode()
+
+    values = {"name": "", "currency": "EUR", "also_manager": "on"}
+    sent = {"file": SimpleUploadedFile("hotel_reviews.csv", REVIEWS.encode()), **values}
+    page = client.post(reverse("project_first"), sent)
+    file = ImportFile.objects.get()
+    task = file.task
+    assert task is not None
+    at = [task.project_id, task.pk]
+    assert page["Location"] == reverse("task_import_file", args=[*at, file.pk])
+    assert process(file.pk) == "ready"
+    client.post(reverse("task_import_file", args=[*at, file.pk]), {"do": "import"})
+    assert process(file.pk) == "imported"
+    options = {"to": "paste", "pasted": "positive\nnegative\nneutral"}
+    client.post(reverse("task_build_field_step", args=at) + "?part=fields&question=label", options)
+    client.post(reverse("task_publish", args=at), {"redundancy": "5", "pay": "0.50"})
+
+    task.refresh_from_db()
+    assert (task.state, task.project.name) == ("open", "Hotel reviews")
+    (version,) = task.versions.all()
+    (field,) = version.settings["fields"]
+    assert [one["value"] for one in field["options"]] == ["positive", "negative", "neutral"]
+
+
+def test_a_first_file_that_cannot_be_read_makes_no_project() -> None:
+    client = Client()
+    client.force_login(make_user("ann"))
+    page = client.post(
+        reverse("project_first"),
+        {"file": SimpleUploadedFile("a.csv", b"%PDF-1.4"), "name": "", "currency": "EUR"},
+    )
+    assert page.status_code == 422
+    assert not Project.objects.exists()
 
 
 def test_a_form_that_is_sent_twice_makes_one_task(world: World) -> None:
