@@ -13,6 +13,9 @@ export_makers: Hook[[], Mapping[str, Any]] = Hook("export_makers")
 run_recipes: Hook[[Any], list[dict[str, Any]]] = Hook("run_recipes")
 # Of a task: what its results say first, and where; None before the first run that says something.
 task_verdict: Hook[[Any], dict[str, str] | None] = Hook("task_verdict")
+# Of a task's row, for somebody of its staff: what waits, its pace, and its plan (``TaskOutlook`` of
+# ``evaluation.overview.task_outlook``).
+task_outlook: Hook[[Any, Any], Any] = Hook("task_outlook")
 # Of a project: what is known of its workers beyond their work and pay (``WorkerEvidence`` of
 # ``evaluation.people.selectors.evidence``).
 worker_evidence: Hook[[Any], Any] = Hook("worker_evidence")

@@ -35,6 +35,14 @@ def task_verdict(task: Any) -> dict[str, str] | None:
     return verdicts.task_verdict(task)
 
 
+@annotation_hooks.task_outlook.register
+def task_outlook(access: Any, row: Any) -> Any:
+    """Return what waits in a task, its pace, and the address of its plan."""
+    from evaluation.overview import task_outlook as outlook
+
+    return outlook.task_outlook(access, row)
+
+
 @annotation_hooks.run_states.register
 def run_states(tasks: Any) -> dict[int, str]:
     """Return the state of the results of each task."""

@@ -104,9 +104,10 @@ def list_conversations(project: Project, show: str) -> QuerySet[Conversation]:
     return rows.filter(STATES[show]).order_by("-last_at", "-pk")
 
 
-def count_waiting(project: Project) -> int:
-    """Count conversations that await a reply of staff."""
-    return Conversation.objects.filter(task__project=project, waits=True).count()
+def count_waiting(project: Project, task: Task | None = None) -> int:
+    """Count conversations of the project, or of one task, that await a reply of staff."""
+    within = {"task__project": project} if task is None else {"task": task}
+    return Conversation.objects.filter(**within, waits=True).count()
 
 
 def get_conversation(project: Project, conversation_id: int) -> Conversation:

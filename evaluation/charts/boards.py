@@ -391,6 +391,61 @@ def cost_by_day(
     return wide_image(body, sentence=said, height=height)
 
 
+AHEAD = 14  # days of the expected end that are drawn at most
+
+
+def work_by_day(
+    days: Sequence[tuple[date, int]],
+    *,
+    left: int = 0,
+    until: date | None = None,
+    height: float = 130.0,
+) -> SafeString:
+    """Bars of what was submitted each day, and dashed ones until the expected end.
+
+    ``days`` are (day, number), ascending without gaps; the last one is today. ``left`` is spread
+    evenly over the days until ``until``. Raises ValueError on no day.
+    """
+    if not days:
+        raise ValueError("Work by day needs at least one day.")
+    today = days[-1][0]
+    to_come = (until - today).days if until is not None and left else 0
+    coming = left / to_come if to_come else 0.0
+    shown = min(to_come, AHEAD)
+    bars = [(day, float(number), "column day") for day, number in days]
+    bars += [(today + timedelta(days=n), coming, "column day ahead") for n in range(1, shown + 1)]
+    top = max(1.0, *(number for _day, number, _kind in bars))
+    plot, foot = height - 24, height - 24
+    body = ""
+    for tick in nice_ticks(0, top, 2):
+        y = foot - (plot - 8) * tick / top
+        body += line("0", y, "100%", y, "grid" if tick else "base")
+        body += text("-8", y + 4, f"{tick:,.0f}", "end")
+    width = 1000 / len(bars)
+    body += stretched(
+        "".join(
+            f'<rect class="{kind}" x="{px(at * width + width / 5)}" '
+            f'y="{px(foot - (plot - 8) * number / top)}" width="{px(width * 0.6)}" '
+            f'height="{px((plot - 8) * number / top)}"/>'
+            for at, (_day, number, kind) in enumerate(bars)
+            if number
+        ),
+        height,
+    )
+    every = max(1, round(len(bars) / 6))
+    for at, (day, _number, _kind) in enumerate(bars):
+        if at % every == 0:
+            body += text(percent_at((at + 0.5) / len(bars)), height - 4, short_date(day), "mid")
+    said = _("Submitted from %(first)s to %(today)s: %(number)s; most on a day: %(most)s")
+    told = {
+        "first": short_date(days[0][0]),
+        "today": short_date(today),
+        "number": sum(number for _day, number in days),
+        "most": max(number for _day, number in days),
+    }
+    return wide_image(body, sentence=said % told, height=height)
+
+
 def _cost_words(
     first: date, today: date, spent: Decimal, budget: Decimal | None, currency: str
 ) -> str:

@@ -263,10 +263,7 @@ def filter_rows(found: Facts, show: str) -> list[TaskRow]:
 def last_day(found: Facts) -> dt.date | None:
     """Estimate the day of the last assignment at last week's pace; None if it is unknown."""
     left = sum(p.needed - p.submitted for p in found.published if p.task.state == TaskState.OPEN)
-    if not left or not found.submitted_this_week:
-        return None
-    days = -(-left * 7 // found.submitted_this_week)
-    return timezone.localdate() + dt.timedelta(days=days) if days < 730 else None
+    return progress.day_at_pace(left, found.submitted_this_week)
 
 
 def state(found: Facts) -> tuple[str, str, str]:

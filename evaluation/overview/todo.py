@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
+from annotation.access import Access
+from annotation.accounts.roles.selectors import Ties, load_ties
 from annotation.authoring.selectors.progress import HourlyPay, TaskProgress
-from annotation.models import Membership
+from annotation.conversations.selectors import count_waiting
+from annotation.models import Membership, PayoutBatch, Project, Task
 from annotation.models.tasks import TaskState
 from annotation.payouts.actions.rules import why_not_decide_in
-from annotation.payouts.selectors.next_steps import may_approve
-from annotation.payouts.selectors.proposals import rejections_owed
+from annotation.payouts.selectors.next_steps import may_approve, open_proposals
+from annotation.payouts.selectors.proposals import OwedReplies, rejections_owed, waiting_by_task
 from annotation.work.selectors.speed import Pace
 from annotation.work.snapshots import judgments
 from crowdqc.money import as_decimal, round_money
@@ -49,9 +53,9 @@ class Todo:
 def todos(found: Facts) -> list[Todo]:
     """List all that waits for somebody, longest waiting for people first."""
     return [
-        *_rejections(found),
-        *_reviews(found),
-        *_proposals(found),
+        *_rejections(found.access, rejections_owed(found.access.project)),
+        *_reviews(found.access.project, found.waiting),
+        *_proposals(found.access, found.proposals, found.chain),
         *_too_fast(found),
         *_notes(found),
         *_warnings(found),
@@ -60,9 +64,29 @@ def todos(found: Facts) -> list[Todo]:
     ]
 
 
-def _reviews(found: Facts) -> Iterator[Todo]:
-    project = found.access.project
-    for task_id, row in found.waiting.items():
+def task_todos(access: Access, task: Task) -> list[Todo]:
+    """List what waits for this person in one task, longest waiting for people first."""
+    waiting = waiting_by_task(access.project).get(task.pk)
+    proposals = list(open_proposals(access).filter(task=task))
+    chain = load_ties(access.project) if proposals else Ties(())
+    return [
+        *_rejections(access, rejections_owed(access.project, task)),
+        *_reviews(access.project, {task.pk: waiting} if waiting else {}),
+        *_messages(access.project, task),
+        *_proposals(access, proposals, chain),
+    ]
+
+
+def _messages(project: Project, task: Task) -> Iterator[Todo]:
+    number = count_waiting(project, task)
+    if number:
+        url, head = reverse("message_list", args=[project.pk]), plural(number, "message")
+        text = ngettext("waits for a reply.", "wait for a reply.", number)
+        yield Todo("waiting", head, text, url, _("Answer"))
+
+
+def _reviews(project: Project, waiting: Mapping[int, dict[str, Any]]) -> Iterator[Todo]:
+    for task_id, row in waiting.items():
         oldest = ago(timezone.localtime(row["oldest"]), now=timezone.localtime())
         text = _("of %(title)s to approve or reject, the oldest from %(oldest)s.") % {
             "title": row["title"],
@@ -84,12 +108,11 @@ def _reviews(found: Facts) -> Iterator[Todo]:
         )
 
 
-def _proposals(found: Facts) -> Iterator[Todo]:
-    project = found.access.project
-    for batch in found.proposals:
-        url = reverse("payout", args=[project.pk, batch.number])
+def _proposals(access: Access, proposals: Iterable[PayoutBatch], chain: Ties) -> Iterator[Todo]:
+    for batch in proposals:
+        url = reverse("payout", args=[access.project.pk, batch.number])
         name = _("Proposal %(number)s") % {"number": batch.number}
-        if may_approve(found.access, batch, found.chain):
+        if may_approve(access, batch, chain):
             yield Todo(
                 "waiting",
                 name,
@@ -97,7 +120,7 @@ def _proposals(found: Facts) -> Iterator[Todo]:
                 url,
                 _("Look at it"),
             )
-        elif batch.proposed_by_id == found.access.user.pk:
+        elif batch.proposed_by_id == access.user.pk:
             text = _("of yours waits for approval.")
             yield Todo("waiting", name, text, url, _("See it"))
 
@@ -134,12 +157,11 @@ def _too_fast(found: Facts) -> Iterator[Todo]:
         )
 
 
-def _rejections(found: Facts) -> Iterator[Todo]:
+def _rejections(access: Access, owed: OwedReplies) -> Iterator[Todo]:
     """Replies that are owed an answer; those past their day are said first, and stay so."""
-    owed = rejections_owed(found.access.project)
-    if not owed or why_not_decide_in(found.access.project, found.access.user):
+    if not owed or why_not_decide_in(access.project, access.user):
         return
-    url = reverse("rejection_list", args=[found.access.project.pk]) + "?show=owed"
+    url = reverse("rejection_list", args=[access.project.pk]) + "?show=owed"
     if owed.late:
         text = ngettext(
             "to a rejection is past the day on which an answer was owed.",

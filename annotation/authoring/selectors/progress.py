@@ -262,6 +262,38 @@ def week(project: Project) -> tuple[int, int]:
     return told["people"], told["n"]
 
 
+FORTNIGHT = 14  # days
+
+
+def submitted_by_day(task: Task) -> list[tuple[dt.date, int]]:
+    """Count the assignments that people submitted on each of the last 14 days, today last."""
+    today = timezone.localdate()
+    first = today - dt.timedelta(days=FORTNIGHT - 1)
+    rows = (
+        Assignment.objects.filter(
+            task=task,
+            state=AssignmentState.SUBMITTED,
+            quiz__isnull=True,
+            submitted_at__gte=timezone.make_aware(dt.datetime.combine(first, dt.time())),
+        )
+        .exclude(source="import")
+        .order_by()
+        .values_list(TruncDate("submitted_at"))
+        .annotate(n=Count("pk"))
+    )
+    counted = dict(rows)
+    days = [first + dt.timedelta(days=n) for n in range(FORTNIGHT)]
+    return [(day, counted.get(day, 0)) for day in days]
+
+
+def day_at_pace(left: int, a_week: int) -> dt.date | None:
+    """Estimate the day on which nothing is left at this pace; None if that is unknown."""
+    if not left or not a_week:
+        return None
+    days = -(-left * 7 // a_week)
+    return timezone.localdate() + dt.timedelta(days=days) if days < 730 else None
+
+
 def cost_by_day(project: Project) -> list[tuple[dt.date, Decimal]]:
     """Return the cumulated spending by day of submission; of corrections, of their booking."""
     by_day: dict[dt.date, Decimal] = {}

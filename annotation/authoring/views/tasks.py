@@ -168,6 +168,7 @@ def task(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         "figures": figures if access.is_staff else figures[:2],  # a viewer sees no money
         "sentence": _sentence(row),
         "verdict": hooks.task_verdict(task),
+        "outlook": hooks.task_outlook(access, row) if access.is_staff else None,
         "versions": versions_of(task),
         "topics": task.groups.in_version(row.version.number).count(),
         "chain": chain_of(task) if row.type.has_styles and task.current else None,

@@ -240,11 +240,13 @@ class OwedReplies:
         return self.n > 0
 
 
-def rejections_owed(project: Project) -> OwedReplies:
+def rejections_owed(project: Project, task: Task | None = None) -> OwedReplies:
     """Count the replies to rejections that nobody has answered, and the late ones."""
     rows = Rejection.objects.filter(
         assignment__task__project=project, replied_at__isnull=False, outcome=""
     )
+    if task is not None:
+        rows = rows.filter(assignment__task=task)
     return OwedReplies(
         **rows.aggregate(n=Count("pk"), late=Count("pk", filter=Q(answer_by__lt=timezone.now())))
     )

@@ -8,7 +8,9 @@ import uuid
 from decimal import Decimal
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
@@ -16,12 +18,14 @@ from annotation.access import Access
 from annotation.authoring.actions import tasks
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.tasks import task_rows
+from annotation.conversations.actions import write_as_worker
 from annotation.models import Assignment, Rejection, User
 from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.actions.proposals import ProposedLine
 from annotation.payouts.actions.rejections import reply_to_rejection
 from evaluation.models import Run, RunState, WorkerScore
 from evaluation.overview import selectors as overview
+from evaluation.overview.task_outlook import TaskOutlook
 from evaluation.overview.todo import todos
 from evaluation.pairwise import adaptive
 from tests.evaluation.corpora import pairs as pair_corpus
@@ -282,3 +286,39 @@ def test_a_reply_to_a_rejection_is_listed_for_who_may_answer_it(world: World) ->
         return any(todo.url.startswith(url) for todo in todos(facts(world, person)))
 
     assert (listed(world.manager), listed(world.requester)) == (True, False)
+
+
+def test_the_page_of_a_task_lists_what_waits_the_days_and_the_plan() -> None:
+    def shown(size: int) -> tuple[int, TaskOutlook]:
+        world = factories.make_world(2, redundancy=5, pay="2.00")
+        for _ in range(size):
+            one = factories.claim_and_submit(world.task)
+            asked = {"text": "Which?", "key": uuid.uuid4()}
+            write_as_worker(by=one.worker.user, worker=one.worker, task=world.task, **asked)
+        client = Client()
+        client.force_login(world.manager)
+        url = reverse("task", args=[world.project.pk, world.task.pk])
+        client.get(url)
+        with CaptureQueriesContext(connection) as caught:
+            page = client.get(url)
+        return len(caught), page.context["outlook"]
+
+    (asked, one), (asked_again, three) = shown(1), shown(3)
+    assert asked == asked_again
+    assert [todo.head for todo in one.todos] == ["1 assignment", "1 message"]
+    assert [todo.head for todo in three.todos] == ["3 assignments", "3 messages"]
+    assert "3; most on a day: 3" in three.chart and "ahead" in three.chart
+    assert three.plan.endswith("/plan/")
+
+
+def test_a_task_without_answers_offers_its_plan_where_its_type_has_one(world: World) -> None:
+    client = Client()
+    client.force_login(world.requester)
+    url = reverse("task", args=[world.project.pk, world.task.pk])
+    plan = reverse("task_plan", args=[world.project.pk, world.task.pk])
+    assert client.get(url).content.decode().count(plan) == 2  # before data, and related pages
+    ratings = tasks.create_task(
+        by=world.requester, project=world.project, type="rating", title="Rate"
+    )
+    page = client.get(reverse("task", args=[world.project.pk, ratings.pk]))
+    assert "/plan/" not in page.content.decode()
