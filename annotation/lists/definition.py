@@ -94,6 +94,7 @@ class Listing:
     search: Sequence[str | Callable[[str], Q]] = ()
     search_label: Words = SEARCH
     filters: Sequence[Filter] = ()
+    quick: Sequence[tuple[str, str]] = ()  # filter and value of each switch above the table
     bulk: Sequence[Bulk] = ()
     # What the template shows of the rows of a page, where that is more than they hold.
     read: Callable[[list[Any]], Sequence[Any]] = lambda rows: rows

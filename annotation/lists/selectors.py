@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
-from annotation.lists.definition import MOST_AT_ONCE, Filter, Listing
+from annotation.lists.definition import ALL, MOST_AT_ONCE, Filter, Listing
 from annotation.lists.state import State, narrowed, ordered, shown_columns
 from annotation.models import Project, SavedView, User
 from crowdqc.errors import Invalid
@@ -66,7 +66,34 @@ class ShownList:
     @property
     def tabs(self) -> list[dict[str, Any]]:
         """The switch above the table: label, link, whether it is the one shown, how many."""
-        return [tab for one in self.listing.filters if one.tabs for tab in self._tabs(one)]
+        found = [tab for one in self.listing.filters if one.tabs for tab in self._tabs(one)]
+        return found + self._quick_tabs()
+
+    def _quick_tabs(self) -> list[dict[str, Any]]:
+        """Switches that set one of several filters and leave out the others of them."""
+        quick = self.listing.quick
+        if not quick:
+            return []
+        others = self.state
+        for name in dict(quick):
+            others = others.choosing(name, "")
+        now = {(name, self.state.chosen.get(name, "")) for name in dict(quick)}
+        labels = {(one.name, c.value): c.label for one in self.listing.filters for c in one.choices}
+        every = {
+            "label": ALL,
+            "url": f"?{others.query(self.listing)}",
+            "current": not any(value for _name, value in now),
+            "n": None,
+        }
+        return [every] + [
+            {
+                "label": labels[name, value],
+                "url": f"?{others.choosing(name, value).query(self.listing)}",
+                "current": (name, value) in now,
+                "n": None,
+            }
+            for name, value in quick
+        ]
 
     def _tabs(self, one: Filter) -> list[dict[str, Any]]:
         def link(value: str) -> str:

@@ -98,6 +98,17 @@ WORK = (
 )
 
 
+# What is looked for most, as switches above the table.
+QUICK = (
+    ("evidence", "look"),
+    ("evidence", "flagged"),
+    ("evidence", "alike"),
+    ("work", "waiting"),
+    ("work", "rejected"),
+    ("work", "unpaid"),
+)
+
+
 class PanelForm(forms.Form):
     """A panel and the reason."""
 
@@ -165,6 +176,7 @@ def worker_list(access: Access, query: Mapping[str, str] = MappingProxyType({}))
             Filter("work", _("Work"), WORK),
             Filter("panel", _("Panel"), on),
         ),
+        quick=QUICK,
         bulk=_bulk(access, removed=removed),
         name_of=lambda worker: worker.pseudonym,
         read=lambda found: _with_evidence(found, evidence),
@@ -227,6 +239,7 @@ def _evidence_choices(evidence: Any) -> tuple[Choice, ...]:
     """Filters by what is known of workers (``hooks.worker_evidence``)."""
     return (
         Choice("look", _("Needs a look"), Q(pk__in=_LateIds(lambda: evidence.needs_look))),
+        Choice("flagged", _("Open flags"), Q(pk__in=_LateIds(lambda: evidence.flagged))),
         Choice("below", _("Below the median"), Q(pk__in=_LateIds(lambda: evidence.below_median))),
         Choice("alike", _("Look-alikes"), Q(pk__in=_LateIds(lambda: evidence.alike))),
     )

@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from django.db.models import Case, FloatField, Q, When
+from django.db.models import Case, FloatField, Q, QuerySet, When
 from django.utils.translation import gettext as _
 
 from annotation.authoring.selectors.progress import ENOUGH_TIMES, median_seconds
@@ -95,6 +95,11 @@ class WorkerEvidence:
         open_replies = replies.values_list("assignment__worker", flat=True)
         return self.below_median | set(self.alike) | set(open_replies)
 
+    @cached_property
+    def flagged(self) -> set[int]:
+        """Workers with an open flag among the newest work that awaits review."""
+        return set(_flags(self.project, self.project.memberships.values("pk")))
+
     def summaries(self, workers: Collection[int]) -> dict[int, WorkerSummary]:
         """What the rows of these workers say; a fixed number of queries."""
         sides = beside_medians_by_worker(self.runs, workers)
@@ -111,7 +116,7 @@ class WorkerEvidence:
         }
 
 
-def _flags(project: Project, workers: Collection[int]) -> dict[int, list[str]]:
+def _flags(project: Project, workers: Collection[int] | QuerySet[Any]) -> dict[int, list[str]]:
     """By worker, what stands out in their work that awaits review, a kind with its number.
 
     A ``+`` follows the numbers where more work waits than is looked at.
@@ -149,7 +154,7 @@ class _Awaiting(NamedTuple):
     seconds: float | None  # from opening to submitting; None for imported work
 
 
-def _awaiting(project: Project, workers: Collection[int]) -> list[_Awaiting]:
+def _awaiting(project: Project, workers: Collection[int] | QuerySet[Any]) -> list[_Awaiting]:
     """Submitted work of these workers that nobody has decided about, the newest first."""
     decided = PayoutLine.objects.filter(live=True).values("assignment")
     rows = Assignment.objects.filter(

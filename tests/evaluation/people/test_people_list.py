@@ -176,3 +176,15 @@ def test_the_list_asks_as_much_of_the_database_for_many_as_for_few(world: World)
             shown(world.project)
         counts.append(len(queries))
     assert counts[0] == counts[1]
+
+
+def test_one_click_above_the_list_finds_who_has_an_open_flag(world: World) -> None:
+    usual = [factories.took(factories.claim_and_submit(world.task), minutes=5) for _ in range(5)]
+    fast = factories.took(factories.claim_and_submit(world.task), minutes=0.05)
+    assert usual and set(shown(world.project, evidence="flagged")) == {fast.worker_id}
+    client = Client()
+    client.force_login(world.requester)
+    url = reverse("people", args=[world.project.pk])
+    tabs = client.get(url, {"evidence": "flagged", "panel": "", "work": ""}).context["list"].tabs
+    assert [tab["url"] for tab in tabs if tab["current"]] == ["?evidence=flagged"]
+    assert [tab["url"] for tab in tabs][-1] == "?work=unpaid"
