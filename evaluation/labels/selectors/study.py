@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Q
+from django.db.models import Count, Exists, OuterRef, Q
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
-from annotation.models import Task
+from annotation.models import Answer, Membership, Task
 from annotation.work.snapshots import labels as collected
 from annotation.work.snapshots.labels import LabelField
 from crowdqc.numbers import count, interval, plural
@@ -127,6 +127,25 @@ def basis(run: Run, told: Told) -> str:
         "items": plural(counts.get("questions", 0), "item"),
         "workers": plural(counts.get("workers", 0), "worker"),
     }
+
+
+def since_words(run: Run) -> str:
+    """Say what changed around a run whose labels are the same; in two queries."""
+    frozen = run.started_at or run.created_at  # a snapshot may be older: the same content is one
+    newer = run.task.versions.filter(published_at__gt=frozen).order_by("-number").first()
+    if newer is not None:
+        return _("Version %(number)s was published since.") % {"number": newer.number}
+    labels = Answer.objects.filter(worker=OuterRef("pk"), item__task=run.task_id)
+    removed = Membership.objects.filter(
+        Exists(labels), project=run.project_id, removed_at__gt=frozen
+    ).count()
+    if removed:
+        return ngettext(
+            "%(n)s worker was removed since; their labels still count.",
+            "%(n)s workers were removed since; their labels still count.",
+            removed,
+        ) % {"n": count(removed)}
+    return _("Nothing has changed since.")
 
 
 def state(run: Run | None, active: Run | None, last: Run | None) -> dict[str, str]:

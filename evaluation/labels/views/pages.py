@@ -71,12 +71,15 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[Run | None, dict
     run = reads.shown_run(task, number_of(request))
     context = run_frame(task, run, noun="label")
     keep = kept_run(request, run, "?")
+    untested = untested_models(task) if run is not None else None
+    same = run is not None and not context["fresh"].any and not untested
     context.update(
         view=view,
         keep=keep,
         **export_menu(run),
         header=study.state(run, context["active"], context["last"]),
-        models_untested=untested_models(task) if run is not None else None,
+        models_untested=untested,
+        since=study.since_words(run) if run is not None and same else "",
         views=[
             {
                 "slug": slug,

@@ -14,6 +14,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from python_calamine import CalamineWorkbook
 
+from annotation.accounts.projects.actions import remove_member
+from annotation.authoring.actions import tasks
+from annotation.authoring.actions.items import save_item
 from annotation.models import Answer, ChoiceValue, Membership, SpanValue, Task
 from evaluation.labels.selectors import findings, study, tables
 from evaluation.labels.selectors.shared import shared_items
@@ -58,6 +61,20 @@ def test_before_the_first_run_the_page_says_what_is_missing() -> None:
     corpus.add_model(task, "Owl", right=0.8)
     text = text_of(page(task, "label_results"))
     assert re.search(r"4 labels of models are here; \d+ labels of people are needed", text)
+
+
+def test_a_removed_worker_and_a_new_version_are_no_lack_of_change() -> None:
+    task = corpus.make_labelled(items=12, known=0, workers=4, guessing=0)
+    run = scored(task)
+    assert study.since_words(run) in text_of(page(task, "label_results"))
+    owner = task.project.owner
+    worker = Membership.objects.filter(answers__item__task=task).first()
+    assert worker is not None
+    remove_member(by=owner, member=worker)
+    assert "1 worker was removed since" in text_of(page(task, "label_results"))
+    save_item(by=owner, task=task, question="One claim more.")
+    tasks.publish(by=owner, task=task)
+    assert "Version 2 was published since" in text_of(page(task, "label_results"))
 
 
 def test_a_task_of_another_type_has_no_such_page() -> None:
