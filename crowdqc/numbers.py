@@ -164,26 +164,21 @@ def _with_currency(text: str, currency: str) -> str:
     return f"{MINUS}{symbol}{text[1:]}" if text.startswith(MINUS) else f"{symbol}{text}"
 
 
-def unit_money(value: Number, currency: str = "EUR") -> str:
-    """Pay for one of many, to a hundredth of a cent: ``€0.10``, ``€0.0125``."""
-    units, _point, decimals = f"{round_money(value, 4):f}".partition(".")
-    return _with_currency(_localized(f"{units}.{decimals.rstrip('0').ljust(2, '0')}"), currency)
-
-
 def small_money(value: Number, currency: str = "EUR", *, digits: int = 2) -> str:
     """An amount with so many ``digits`` that matter: ``€1.80``, ``€0.0042``, ``€0``."""
     exact = as_decimal(value)
-    sign = SYMBOLS.get(currency.upper(), currency.upper() + NBSP)
     if exact == 0:
-        return f"{sign}0"
+        return _with_currency("0", currency)
     places = digits - 1 - exact.adjusted()
     if places <= CENTS:
         return money(exact, currency)
-    if abs(exact) < Decimal("0.00000001"):
-        return f"under {sign}0.00000001"
+    least = Decimal("0.00000001")
+    if abs(exact) < least:
+        written = _with_currency(_localized(f"{least:f}"), currency)
+        return gettext("under %(amount)s") % {"amount": written}
     units, _point, decimals = f"{abs(exact):.{min(places, 8)}f}".partition(".")
     text = f"{units}.{decimals.rstrip('0').ljust(CENTS, '0')}"
-    return f"{MINUS if exact < 0 else ''}{sign}{text}"
+    return _with_currency(_localized(f"{MINUS if exact < 0 else ''}{text}"), currency)
 
 
 def power_of_ten(value: float) -> str:

@@ -159,9 +159,9 @@ def money(value: numbers.Number | None, currency: str = "EUR") -> str:
 
 
 @register.filter
-def unit_money(value: numbers.Number, currency: str = "EUR") -> str:
+def small_money(value: numbers.Number, currency: str = "EUR") -> str:
     """Format the pay for one of many, like ``€0.0125``."""
-    return numbers.unit_money(value, currency)
+    return numbers.small_money(value, currency, digits=3)
 
 
 @register.filter

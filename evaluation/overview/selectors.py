@@ -150,12 +150,8 @@ class Facts:
 
     @property
     def budget(self) -> Decimal | None:
-        """Budget of the project, or the sum of its tasks' budgets if all have one; else None."""
-        if self.access.project.budget is not None:
-            return self.access.project.budget
-        budgets = [p.task.budget for p in self.published]
-        known = [b for b in budgets if b is not None]
-        return sum(known, ZERO) if known and len(known) == len(budgets) else None
+        """Budget of the project or of its tasks."""
+        return progress.budget_of(self.access.project, [one.task for one in self.published])
 
     @property
     def open_tasks(self) -> int:

@@ -43,6 +43,7 @@ from annotation.accounts.roles.actions import waiting_grant
 from annotation.accounts.roles.selectors import accept_problem
 from annotation.accounts.security.factors import require_factor_in_project
 from annotation.accounts.security.stepup import is_second_factor_required
+from annotation.formats.actions.export_files import KEPT
 from annotation.models import Invitation, Membership, Role, RoleGrant, User
 from annotation.notifications.kinds import KINDS
 from annotation.privacy.actions.erasure import KEPT_DAYS
@@ -234,6 +235,7 @@ def project_settings(request: HttpRequest, project_id: int) -> HttpResponse:
         "kept": retention.kept_of_project(project),
         "words": erasure.kept_words(project),
         "swept_days": KEPT_DAYS,
+        "file_days": KEPT.days,
         "told": KINDS.values(),
         "plugins": plugin_rows(project),
         "limits": used_rows(project),

@@ -137,8 +137,8 @@ def estimate_minutes(
 ) -> float:
     """Minutes of an assignment before any is measured; 0 where there is nothing to answer.
 
-    The requester's own estimate, or one from the lengths of texts. ``items``: the ``count`` items
-    without attention items.
+    The requester's own estimate, or one from the lengths of texts, in whole seconds, as workers
+    are told it. ``items``: the ``count`` items without attention items.
     """
     if version.expected_minutes:
         return float(version.expected_minutes)
@@ -146,7 +146,8 @@ def estimate_minutes(
         return 0.0
     per = min(version.items_per_assignment, count)
     shown = per + version.settings.get("gold_per_assignment", 0)
-    return get_type(task.type).minutes(version, items, groups, per=shown, count=count)
+    minutes = get_type(task.type).minutes(version, items, groups, per=shown, count=count)
+    return round(60 * minutes) / 60
 
 
 def cost_of(task: Task, version: TaskVersion, items: Any, groups: Any) -> Cost:

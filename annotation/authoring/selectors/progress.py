@@ -190,6 +190,14 @@ def progress_of(
     return found
 
 
+def budget_of(project: Project, published: Sequence[Task]) -> Decimal | None:
+    """Budget of the project, or the sum of its published tasks' budgets if all have one."""
+    if project.budget is not None:
+        return project.budget
+    known = [one.budget for one in published if one.budget is not None]
+    return sum(known, ZERO) if known and len(known) == len(published) else None
+
+
 # Pay by the hour -------------------------------------------------------------------------------
 
 # None where it took less than a millisecond: there is no rate without time.

@@ -38,6 +38,7 @@ def _context(request: HttpRequest, access: Access, task: Task | None) -> dict[st
     scale = next((one for one in scales if one.name == wanted), scales[0] if scales else None)
     return {
         "rows": rows,
+        "kept_days": actions.KEPT.days,
         "active": sum(row.active for row in rows),
         "tasks": [
             {"pk": pk, "title": title, "current": task is not None and pk == task.pk}

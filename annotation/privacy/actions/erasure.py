@@ -360,6 +360,5 @@ def sweep(now: dt.datetime | None = None) -> int:
         .exclude(payload={})
         .update(payload={})
     )
-    gone += delete_files(ExportFile.objects.filter(expires_at__lt=before))
     gone += reads.old_messages(now).delete()[0]
     return gone + drop_stale(before=before) + security_log.delete_old_events(now)

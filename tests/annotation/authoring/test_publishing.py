@@ -28,6 +28,7 @@ from tests.support.factories import (
     claim,
     claim_and_submit,
     make_answers,
+    make_task,
     make_worker,
     make_world,
 )
@@ -103,6 +104,9 @@ def test_the_cost_holds_the_fee_of_the_platform_and_what_is_left_of_the_budget(
     assert found.fee == Decimal("0.50") * assignments
     assert found.total == Decimal("2.50") * assignments
     assert found.budget_left == Decimal("10.00") - found.total
+    make_task(world.project, 2, redundancy=1, pay="1.50")  # its open work is owed to others
+    later = Publishing(Build(world.task))
+    assert later.budget_left == Decimal("8.50") - found.total
 
 
 def test_instructions_of_a_template_are_published_only_when_somebody_says_so(world: World) -> None:

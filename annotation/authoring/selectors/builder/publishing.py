@@ -16,7 +16,7 @@ from annotation.accounts.projects.actions import current_consent_text, is_usual_
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.builder.pairs import PairBuild
 from annotation.authoring.selectors.cost import IS_EARNED, Cost, add_fee
-from annotation.models import LedgerEntry
+from annotation.authoring.selectors.progress import budget_of, progress_of
 from annotation.models.assignments import AssignmentState
 from annotation.pair_design import tell_groups
 from annotation.panels.selectors import count_able_workers
@@ -85,12 +85,13 @@ class Publishing:
 
     @cached_property
     def budget_left(self) -> Decimal | None:
-        """What would be left of the project's budget; None where it sets none."""
-        project = self.task.project
-        if project.budget is None:
+        """What would be left of the budget, with all work of other tasks paid; None without one."""
+        tasks = list(self.task.project.tasks.select_related("current"))
+        budget = budget_of(self.task.project, [one for one in tasks if one.current_id])
+        if budget is None:
             return None
-        others = LedgerEntry.objects.cost_of(project) - LedgerEntry.objects.cost_of(self.task)
-        return project.budget - others - self.total
+        others = progress_of([one for one in tasks if one.pk != self.task.pk])
+        return budget - sum((one.spent + one.ahead for one in others), ZERO) - self.total
 
     @cached_property
     def gaps(self) -> list[Gap]:
