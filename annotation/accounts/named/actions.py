@@ -6,13 +6,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from annotation.accounts import pseudonyms
 from annotation.models import Membership, Project, Role, System
 from crowdqc.errors import Conflict, NotAllowed
+from crowdqc.numbers import listed
 
 BATCH = 2000
+NAMED = 5  # of more, the number is told
 
 
 def systems_by_name(
@@ -68,7 +70,14 @@ def _refuse_removed(found: Mapping[str, Membership]) -> None:
     gone = sorted(key for key, worker in found.items() if worker.removed_at)
     if gone:
         raise NotAllowed(
-            gettext("Worker %(gone)s was removed from the project.") % {"gone": gone[0]}
+            ngettext(
+                "Worker %(gone)s was removed from the project. Take them back on the People page, "
+                "or leave their rows out; nothing was imported.",
+                "Workers %(gone)s were removed from the project. Take them back on the People "
+                "page, or leave their rows out; nothing was imported.",
+                len(gone),
+            )
+            % {"gone": listed(gone, NAMED)}
         )
 
 

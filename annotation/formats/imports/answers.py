@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
@@ -30,6 +31,16 @@ STRATEGY = Field(
 REPLICATE = Field("replicate", gettext_lazy("Replicate"), False, ("rep", "sample", "run", "repeat"))
 Key = tuple[str, str, str, int]  # system, prompt strategy, question, replicate
 Spelled = Mapping[str, dict[str, str]]
+
+
+def refuse_removed(
+    reader: Reader, row: Row, column: str, worker: object, removed: Set[Any]
+) -> None:
+    """Refuse a row of a worker who was removed from the project."""
+    if worker in removed:
+        wrong = gettext_noop("This worker was removed from the project.")
+        mend = _("Take them back on the People page, or leave the row out.")
+        reader.refuse(row, column, wrong, mend)
 
 
 @dataclass(frozen=True)
@@ -177,9 +188,8 @@ class Answers(Importer):
             gettext_noop("There is no worker."),
             gettext_noop("Write who gave it; any id will do."),
         )
-        if reader.needed(row, "worker_id", wrong, mend) in known.removed:
-            wrong = gettext_noop("This worker was removed from the project.")
-            reader.refuse(row, "worker_id", wrong, _("Leave the row out."))
+        worker = reader.needed(row, "worker_id", wrong, mend)
+        refuse_removed(reader, row, "worker_id", worker, known.removed)
         return reader.fit(row, "worker_id", 120, gettext_noop("a worker id"))
 
 

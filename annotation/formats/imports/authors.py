@@ -17,6 +17,7 @@ from annotation.formats.imports.answers import (
     SYSTEM,
     named_system,
     numbered,
+    refuse_removed,
     spellings,
 )
 from crowdqc.numbers import plural
@@ -62,9 +63,7 @@ class KnownAuthors:
         """The membership of the worker of a row, else their id. Raises Refused."""
         worker = reader.fit(row, "worker", 120, gettext_noop("a worker id"))
         who = self.people.get(worker, worker)
-        if who in self.removed:
-            wrong = gettext_noop("This worker was removed from the project.")
-            reader.refuse(row, "worker", wrong, _("Leave the row out."))
+        refuse_removed(reader, row, "worker", who, self.removed)
         return who
 
 

@@ -23,6 +23,7 @@ from annotation.files.reading.importer import (
 )
 from annotation.files.reading.keys import TextDigests
 from annotation.files.reading.spool import Spool
+from annotation.formats.imports.answers import refuse_removed
 from annotation.formats.imports.known_answers import GOLD, known_of_item
 from annotation.pair_design import groups_of, tell_groups
 from annotation.task_types.known import KnownField
@@ -42,6 +43,7 @@ class KnownCandidates:
     fields: Sequence[KnownField] = ()  # what can be known of a text, where each is an item
     pairs_texts: bool = False  # two texts of a topic are compared
     topics: Set[str] | None = None  # those of the task; None: it judges no texts
+    removed: Set[str] = frozenset()  # workers who were removed from the project
 
 
 def key_of(topic: str, source: str, text: str) -> str:
@@ -159,6 +161,7 @@ class Candidates(Importer):
             with reader:
                 values = reader.values(row, self.fields)
                 self._complete(reader, row, values)
+                refuse_removed(reader, row, "author", values["author"], known.removed)
                 values["topic"] = values["topic"] or topic_of_query(values["query"])
                 if not values["system"]:  # texts of one origin and style are one source
                     values["prompt_strategy"] = values["prompt_strategy"] or values["style"]

@@ -13,7 +13,7 @@ numbers of the document, as in "3, 5-7".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -31,6 +31,7 @@ from annotation.files.reading.importer import (
     span,
 )
 from annotation.files.reading.recognise import NUMBERED
+from annotation.formats.imports.answers import refuse_removed
 from annotation.task_types.rating.explanation import MAX_EXPLANATION, numbers
 from annotation.task_types.scales import scaled
 from annotation.task_types.sentences import sentences
@@ -165,6 +166,7 @@ class KnownRatings:
 
     items: Mapping[str, int] = field(default_factory=dict)
     said: Mapping[Said, int] = field(default_factory=dict)
+    removed: Set[str] = frozenset()  # workers who were removed from the project
 
 
 def columns_of(scales: Sequence[Mapping[str, Any]]) -> dict[str, str]:
@@ -237,6 +239,7 @@ class Ratings(Importer):
             gettext_noop("Write who rated it."),
         )
         worker = reader.fit(row, "worker_id", 120, gettext_noop("an id"))
+        refuse_removed(reader, row, "worker_id", worker, known.removed)
         said = reader.fit(row, "explanation", MAX_EXPLANATION, gettext_noop("an explanation"))
         points = reader.read_all(*(partial(self._point, reader, row, name) for name in self.scales))
         try:

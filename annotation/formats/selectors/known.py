@@ -86,6 +86,14 @@ def _authors(task: Task) -> dict[str, Any]:
     }
 
 
+def _removed_names(project_id: int) -> frozenset[str]:
+    """Ids and pseudonyms of the workers who were removed, but for ids of others."""
+    workers = Membership.objects.filter(project_id=project_id, role=Role.WORKER)
+    gone = workers.filter(removed_at__isnull=False).values_list("external_id", "pseudonym")
+    here = workers.filter(removed_at__isnull=True).values_list("external_id", flat=True)
+    return frozenset(name for names in gone for name in names if name) - set(here)
+
+
 def _author(worker: int | None, *system: Any) -> Author:
     """Return whose answer it is: a member's, or a system's name, prompt strategy and replicate."""
     return ("worker", worker) if worker else ("system", *system)
@@ -161,6 +169,7 @@ def candidates(project: Project) -> KnownCandidates:
         texts=TextDigests((key, text_of(topic, text)) for key, topic, text in texts.iterator()),
         queries=dict(rows.exclude(query="").order_by("pk").values_list("topic", "query")),
         names=sorted(set(_systems(project.pk)["names"])),
+        removed=_removed_names(project.pk),
     )
 
 
@@ -384,7 +393,11 @@ def ratings(task: Task) -> KnownRatings:
         for worker in {own, name} - {""}:
             said[item, worker, values, words.get(pk, "")] += 1
     shown = task.items.in_version(_current(task).number).values_list("key", "settings__sentences")
-    return KnownRatings(items={key: last or 0 for key, last in shown}, said=said)
+    return KnownRatings(
+        items={key: last or 0 for key, last in shown},
+        said=said,
+        removed=_removed_names(task.project_id),
+    )
 
 
 def judged_pairs(task: Task) -> KnownJudgments:
