@@ -80,6 +80,9 @@ class PayoutLine(models.Model):
     bonus_note = models.CharField(max_length=200, blank=True)
     reason_code = models.CharField(max_length=40, blank=True)
     reason = models.TextField(blank=True)
+    # Of a rejection: its answers do not count, and then other workers are asked for them.
+    leaves_out = models.BooleanField(default=False, db_default=False)
+    collects_again = models.BooleanField(default=False, db_default=False)
     # False once its batch is sent back or the line was held, so that another may name it.
     live = models.BooleanField(default=True)
 

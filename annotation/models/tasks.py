@@ -203,7 +203,8 @@ class Item(models.Model):
     expected = models.JSONField(null=True, blank=True)
     # Why that is the answer, read after it was given, where the task gives feedback or in a quiz.
     known_why = models.CharField(max_length=600, blank=True)
-    # Slots: wanted, and how many are held by a live lease or by an answer that counts.
+    # Slots: wanted, and how many are held by a live lease, by an answer that counts, or by one
+    # that was left out and is not collected again.
     redundancy = models.PositiveSmallIntegerField(default=0)
     held = models.PositiveSmallIntegerField(default=0)
     priority = models.SmallIntegerField(default=0)

@@ -340,6 +340,8 @@ class RejectIn(TypedDict):
         "no_answer", "not_followed", "not_own", "failed_check", "guessing", "nothing", "other"
     ]
     reason: str
+    leave_out: NotRequired[bool]
+    collect_again: NotRequired[bool]
 
 
 class ReplyIn(TypedDict):
@@ -487,6 +489,8 @@ class LineIn(TypedDict):
         ]
     ]
     reason: NotRequired[str]
+    leave_out: NotRequired[bool]
+    collect_again: NotRequired[bool]
 
 
 class MailIn(TypedDict):

@@ -1554,6 +1554,8 @@ class LineOut(Model):
     bonus_note: str
     reason_code: str
     reason: str
+    leaves_out: bool
+    collects_again: bool
     live: bool
 
 

@@ -32,6 +32,9 @@ from evaluation.payouts.selectors.evidence import (
 from evaluation.payouts.selectors.review import evidence_of_waiting
 
 MONEY: dict[str, Any] = {"max_digits": 10, "decimal_places": 2}
+# Programs say so themselves: work that they rejected before went on counting.
+LEAVE_OUT = "Of a rejection: leave its answers out of results"
+COLLECT_AGAIN = "And ask other workers for them; only with leave_out"
 # Fields of the form -> those of the API.
 NAMES = {
     "decision": "decision",
@@ -40,6 +43,7 @@ NAMES = {
     "code": "reason_code",
     "reason": "reason",
     "less": "reason",
+    "collect_again": "collect_again",
 }
 
 
@@ -78,6 +82,8 @@ class LineIn(Body):
     reason = serializers.CharField(
         required=False, allow_blank=True, help_text="The worker reads it, at least 100 characters"
     )
+    leave_out = serializers.BooleanField(default=False, help_text=LEAVE_OUT)
+    collect_again = serializers.BooleanField(default=False, help_text=COLLECT_AGAIN)
 
 
 class ProposeIn(Body):
@@ -103,6 +109,8 @@ class NoteIn(Body):
 class RejectIn(Body):
     reason_code = serializers.ChoiceField(list(payouts.REASONS))
     reason = serializers.CharField(help_text="The worker reads it, at least 100 characters")
+    leave_out = serializers.BooleanField(default=False, help_text=LEAVE_OUT)
+    collect_again = serializers.BooleanField(default=False, help_text=COLLECT_AGAIN)
 
 
 class LineOut(serializers.ModelSerializer[PayoutLine]):
@@ -125,6 +133,8 @@ class LineOut(serializers.ModelSerializer[PayoutLine]):
             "bonus_note",
             "reason_code",
             "reason",
+            "leaves_out",
+            "collects_again",
             "live",
         )
 
@@ -282,6 +292,7 @@ def checked_lines(
             f"code_{pk}": code,
             f"reason_{pk}": line.get("reason", ""),
             f"less_{pk}": line.get("reason", ""),
+            **{f"{name}_{pk}": "on" for name in ("leave_out", "collect_again") if line[name]},
         }
     rows = [waiting[line["assignment"]] for line in lines]
     terms = payout_form.terms_of(task, around, rows)

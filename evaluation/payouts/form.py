@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from annotation.models import PayoutBatch, PayoutLine, PayoutRule, Task, User
 from annotation.payouts.actions.proposals import MIN_REASON, REASONS, ProposedLine, propose_payout
 from annotation.payouts.actions.reasons import MIN_LESS
-from annotation.payouts.actions.rules import why_not_base
+from annotation.payouts.actions.rules import STILL_COUNT, why_not_base
 from annotation.payouts.selectors.proposals import bonus_given
 from crowdqc.errors import Invalid
 from crowdqc.money import NotAnAmount, parse_amount
@@ -56,12 +56,19 @@ class DraftLine:
     reason_code: str = ""
     reason: str = ""
     less: str = ""  # why the base is under the agreed pay
+    leave_out: bool = True  # of a rejection: its answers do not count
+    collect_again: bool = True  # and other workers are asked for them
     currency: str = ""
     errors: dict[str, str] = field(default_factory=dict)
     line: ProposedLine | None = None
     given: Bonus = field(default_factory=Bonus)  # what the rule gives it
     worked: WorkedTime | None = None
     under: Decimal | None = None  # its pay by the hour, where that is under the floor
+
+    @property
+    def suffix(self) -> str:
+        """The end of the names of its fields."""
+        return f"_{self.evidence.assignment.pk}"
 
     @property
     def pay(self) -> Decimal:
@@ -156,6 +163,8 @@ def read(rows: Sequence[Evidence], post: Mapping[str, str], terms: Terms) -> lis
             reason_code=post.get(f"code_{row.assignment.pk}", ""),
             reason=post.get(f"reason_{row.assignment.pk}", ""),
             less=post.get(f"less_{row.assignment.pk}", ""),
+            leave_out=f"leave_out_{row.assignment.pk}" in post,
+            collect_again=f"collect_again_{row.assignment.pk}" in post,
             currency=terms.frame.currency,
         )
         for row in rows
@@ -188,6 +197,8 @@ class SharedDecision:
     base: str = ""
     reason_code: str = ""
     reason: str = ""
+    leave_out: str = "on"
+    collect_again: str = "on"
 
     @classmethod
     def read(cls, post: Mapping[str, str]) -> SharedDecision:
@@ -223,6 +234,8 @@ def share(lines: list[DraftLine], shared: SharedDecision, terms: Terms) -> int:
         if draft.decision == Decision.REJECT:
             draft.reason_code = shared.reason_code or draft.reason_code
             draft.reason = shared.reason or draft.reason
+            draft.leave_out = bool(shared.leave_out)
+            draft.collect_again = bool(shared.collect_again)
         elif shared.reason and (shared.decision == LESS or draft.is_below_agreed):
             draft.less = shared.reason
     check(lines, terms)
@@ -290,6 +303,8 @@ def _line(draft: DraftLine, terms: Terms) -> ProposedLine | None:
             errors["reason"] = _("The worker reads this: at least %(min_reason)s characters") % {
                 "min_reason": MIN_REASON
             }
+        if draft.collect_again and not draft.leave_out:
+            errors["collect_again"] = str(STILL_COUNT)
         return (
             None
             if errors
@@ -298,6 +313,8 @@ def _line(draft: DraftLine, terms: Terms) -> ProposedLine | None:
                 draft.decision,
                 reason_code=draft.reason_code,
                 reason=draft.reason.strip(),
+                leave_out=draft.leave_out,
+                collect_again=draft.collect_again,
             )
         )
     base = _amount(draft, "base", draft.base, assignment.pay)

@@ -34,6 +34,7 @@ from annotation.payouts.actions.rules import (
     ProposedLine,
     build_line,
     check_proposable,
+    check_rejection_effects,
     needs_note,
     reason_cannot_decide,
     require_proposer,
@@ -247,9 +248,17 @@ def _approved_before(batch: PayoutBatch, by: User, expected: Decimal) -> PayoutB
 @needs_stepup(gettext_lazy("reject work"))
 @transaction.atomic
 def reject_held_lines(
-    *, by: User, lines: Sequence[PayoutLine], reason_code: str, reason: str
+    *,
+    by: User,
+    lines: Sequence[PayoutLine],
+    reason_code: str,
+    reason: str,
+    leave_out: bool = False,
+    collect_again: bool = False,
 ) -> list[PayoutLine]:
     """Propose to reject held lines of an open proposal.
+
+    ``leave_out`` and ``collect_again``: what becomes of their answers once it is approved.
 
     By its proposer, in this proposal; or by whoever may approve it. Then the lines move to a
     proposal of their own, since an approver would otherwise reject work alone: another person
@@ -272,15 +281,16 @@ def reject_held_lines(
             _("A rejection of %(name)s was overturned here; it cannot be repeated.")
             % {"name": rejection.assignment.worker.pseudonym}
         )
+    check_rejection_effects(leave_out=leave_out, collect_again=collect_again)
     target = batch if batch.proposed_by_id == by.pk else _rejections_of(batch, by, len(held))
     for line in held:
         name = line.assignment.worker.pseudonym
         line.reason_code, line.reason = clean_reason(name, reason_code, reason)
         line.base = line.bonus = ZERO
         line.decision, line.batch = Decision.REJECT, target
-    PayoutLine.objects.bulk_update(
-        held, ["decision", "reason_code", "reason", "base", "bonus", "batch"]
-    )
+        line.leaves_out, line.collects_again = leave_out, collect_again
+    changed = ["decision", "reason_code", "reason", "base", "bonus", "batch"]
+    PayoutLine.objects.bulk_update(held, [*changed, "leaves_out", "collects_again"])
     for line in held:
         record(by=by, project=batch.project, action="payout.reject_line", on=line)
     if target.pk != batch.pk:

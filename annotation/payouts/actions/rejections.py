@@ -16,6 +16,7 @@ from annotation.notifications.actions.webhooks import emit
 from annotation.payouts.actions.rules import require_decider
 from annotation.records.actions.audit import record
 from annotation.records.cleaning import clean_text
+from annotation.work.actions.exclusions import count_overturned
 from crowdqc.errors import Conflict, Invalid, NotAllowed
 
 MAX_REPLY = 5000
@@ -159,6 +160,7 @@ def decide_reply(*, by: User, rejection: Rejection, overturn: bool, note: str) -
     if overturn:
         PayoutLine.objects.filter(pk=rejection.line_id).update(live=False)
         Assignment.objects.filter(pk=rejection.assignment_id).update(settled_at=None)
+        count_overturned(by=by, rejection=rejection)
     record(by=by, project=project, action="rejection.decide", on=rejection, outcome=str(outcome))
     notify(
         to=[rejection.assignment.worker.user],

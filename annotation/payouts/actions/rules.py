@@ -44,6 +44,8 @@ class ProposedLine:
     reason_code: str = ""
     reason: str = ""  # of a rejection, or of a base under the agreed pay
     bonus_note: str = ""  # what rule gave the bonus; empty for one that a person wrote
+    leave_out: bool = False  # of a rejection: its answers do not count
+    collect_again: bool = False  # and other workers are asked for them
 
 
 def why_not_decide_in(project: Project, by: User) -> str:
@@ -204,6 +206,7 @@ def build_line(batch: PayoutBatch, assignment: Assignment, line: ProposedLine) -
         )
     if line.decision == Decision.REJECT:
         code, text = clean_reason(name, line.reason_code, line.reason)
+        check_rejection_effects(leave_out=line.leave_out, collect_again=line.collect_again)
         return PayoutLine(
             batch=batch,
             assignment=assignment,
@@ -212,6 +215,8 @@ def build_line(batch: PayoutBatch, assignment: Assignment, line: ProposedLine) -
             bonus=Decimal(0),
             reason_code=code,
             reason=text,
+            leaves_out=line.leave_out,
+            collects_again=line.collect_again,
         )
     base = assignment.pay if line.base is None else clean_amount(line.base, "base")
     return PayoutLine(
@@ -223,6 +228,15 @@ def build_line(batch: PayoutBatch, assignment: Assignment, line: ProposedLine) -
         bonus_note=clean_text(line.bonus_note, "bonus_note", 200) if line.bonus else "",
         reason=clean_less(assignment, base, line.reason),
     )
+
+
+def check_rejection_effects(*, leave_out: bool, collect_again: bool) -> None:
+    """Raise Invalid where answers are to be collected again although they go on counting."""
+    if collect_again and not leave_out:
+        raise Invalid(str(STILL_COUNT), fields={"collect_again": str(STILL_COUNT)})
+
+
+STILL_COUNT = gettext_lazy("Only answers that are left out are collected again.")
 
 
 def why_not_base(assignment: Assignment, base: Decimal) -> str:

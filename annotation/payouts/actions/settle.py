@@ -29,6 +29,7 @@ from annotation.notifications.actions.webhooks import emit
 from annotation.payouts.actions import ledger as books
 from annotation.payouts.actions import payments
 from annotation.payouts.actions.rules import approvers
+from annotation.work.actions.exclusions import leave_out_rejected
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.numbers import long_date, money, plural
 
@@ -140,6 +141,7 @@ def _write_rejections(
         )
         for line in rejected
     )
+    leave_out_rejected(by=by, task=batch.task, lines=rejected)
     last = timezone.localtime(until)
     for line in rejected:
         notify(

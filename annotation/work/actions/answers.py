@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -24,6 +25,7 @@ from annotation.models import (
     ChoiceValue,
     Item,
     SpanValue,
+    Task,
     TextValue,
     User,
 )
@@ -447,8 +449,14 @@ def _uncounted_reason(entry: AssignmentItem, counting: set[int]) -> str:
 
 
 @transaction.atomic
-def set_counts(*, by: User, answer: Answer, counts: bool, reason: str = "") -> Answer:
-    """Set whether an answer counts; if not, its slot reopens. Pay is separate."""
+def set_counts(
+    *, by: User, answer: Answer, counts: bool, reason: str = "", beyond_plan: bool = False
+) -> Answer:
+    """Set whether an answer counts; if not, its slot reopens. Pay is separate.
+
+    ``beyond_plan``: it counts again even where its slot was given to somebody else meanwhile, who
+    keeps it. Else that raises Conflict.
+    """
     answer = (
         Answer.objects.select_for_update(of=("self",), no_key=True)
         .select_related("item__task__project", "assignment__version", "worker__user")
@@ -461,8 +469,8 @@ def set_counts(*, by: User, answer: Answer, counts: bool, reason: str = "") -> A
     if not counts and not reason.strip():
         raise Invalid(_("Say why it does not count."), fields={"reason": _("Write a reason.")})
     if answer.assignment_id:
-        _move_slot(answer, counts)
-    answer.counts, answer.uncounted_reason = counts, "" if counts else reason.strip()[:200]
+        _move_slot(answer, counts, beyond_plan=beyond_plan)
+    answer.counts, answer.uncounted_reason = counts, "" if counts else as_uncounted_reason(reason)
     answer.save(update_fields=["counts", "uncounted_reason"])
     record(
         by=by,
@@ -473,6 +481,57 @@ def set_counts(*, by: User, answer: Answer, counts: bool, reason: str = "") -> A
     )
     _notify_counts(answer)
     return answer
+
+
+def as_uncounted_reason(reason: str) -> str:
+    """The reason as answers keep it, by which they are found again."""
+    return reason.strip()[:200]
+
+
+@transaction.atomic
+def uncount_answers(
+    *, by: User, task: Task, reasons: Mapping[int, str], reopen: Collection[int]
+) -> None:
+    """Set that answers of a task do not count, each for its reason, by answer.
+
+    ``reopen``: those whose slots open for others; the other slots stay as they are. Answers that
+    do not count already keep their reason. Nobody is notified.
+    """
+    rows = Answer.objects.select_for_update(of=("self",), no_key=True).filter(
+        pk__in=reasons, item__task=task, counts=True
+    )
+    ids = set(rows.order_by("pk").values_list("pk", flat=True))
+    if not ids:
+        return
+    _free_slots_of(ids & set(reopen))
+    by_reason: dict[str, list[int]] = {}
+    for pk in ids:
+        by_reason.setdefault(as_uncounted_reason(reasons[pk]), []).append(pk)
+    for reason, own in by_reason.items():
+        Answer.objects.filter(pk__in=own).update(counts=False, uncounted_reason=reason)
+        record(
+            by=by,
+            project=task.project,
+            action="answer.uncount",
+            on=task,
+            reason=reason,
+            answers=len(own),
+            reopened=len(set(own) & set(reopen)),
+        )
+
+
+def _free_slots_of(answers: Collection[int]) -> None:
+    """Free the slots that these answers hold."""
+    held = AssignmentItem.objects.filter(
+        holds=True, assignment__answers__in=answers, item=F("assignment__answers__item")
+    )
+    rows = list(held.values_list("pk", "item_id"))
+    slots = Counter(item for _pk, item in rows)
+    lock_items(sorted(slots))
+    for n in set(slots.values()):
+        items = [item for item, held_here in slots.items() if held_here == n]
+        Item.objects.filter(pk__in=items).update(held=F("held") - n)
+    AssignmentItem.objects.filter(pk__in=[pk for pk, _item in rows]).update(holds=False)
 
 
 def _notify_counts(answer: Answer) -> None:
@@ -500,15 +559,20 @@ def _notify_counts(answer: Answer) -> None:
     )
 
 
-def _move_slot(answer: Answer, counts: bool) -> None:
-    """Take or free the slot of a worker's answer."""
+def _move_slot(answer: Answer, counts: bool, *, beyond_plan: bool) -> None:
+    """Take or free the slot of a worker's answer; it may hold one without counting."""
     item = Item.objects.select_for_update(no_key=True).get(pk=answer.item_id)
+    entries = AssignmentItem.objects.filter(assignment=answer.assignment_id, item=item)
+    holds = entries.filter(holds=True).exists()
     if counts:
-        if item.held >= item.redundancy:
-            raise Conflict(_("Its slot has been given to somebody else meanwhile."))
         same = Answer.objects.filter(item=item, worker=answer.worker_id, counts=True)
         if same.exclude(pk=answer.pk).exists():
             raise Conflict(_("Another answer of this person to the same question counts already."))
-    item.held += 1 if counts else -1
-    item.save(update_fields=["held"])
-    AssignmentItem.objects.filter(assignment=answer.assignment_id, item=item).update(holds=counts)
+        if not holds and item.held >= item.redundancy:
+            if beyond_plan:
+                return
+            raise Conflict(_("Its slot has been given to somebody else meanwhile."))
+    if holds != counts:
+        item.held += 1 if counts else -1
+        item.save(update_fields=["held"])
+        entries.update(holds=counts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -13,11 +14,25 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.authoring.selectors.planned import planned_answers
-from annotation.models import Answer, Exclusion, Membership, Task, User
+from annotation.models import (
+    Answer,
+    Exclusion,
+    Membership,
+    PayoutLine,
+    Rejection,
+    Task,
+    User,
+)
 from annotation.notifications.actions.notices import notify
 from annotation.records.actions.audit import record
-from annotation.work.actions.answers import set_counts
+from annotation.work.actions.answers import (
+    as_uncounted_reason,
+    set_counts,
+    uncount_answers,
+)
 from crowdqc.errors import Conflict, Invalid
+
+PLANNED = ("pk", "given", "planned")
 
 
 @transaction.atomic
@@ -44,7 +59,7 @@ def exclude(
         raise Invalid(
             _("Say why."), fields={"reason": _("Write a reason; the worker may ask for it.")}
         )
-    Task.objects.select_for_update(no_key=True).get(pk=task.pk)
+    _lock_task(task)
     if not Answer.objects.filter(item__task=task, worker=worker).exists():
         raise Invalid(
             _("This worker answered nothing in this task."), fields={"worker": _("Another.")}
@@ -60,8 +75,9 @@ def exclude(
         stops_work=stop_work,
     )
     if collect_again:
-        for answer in answers_to_collect(task, worker):
-            set_counts(by=by, answer=answer, counts=False, reason=reason)
+        missing = answers_to_collect(task, worker).values_list("pk", flat=True)
+        reasons = dict.fromkeys(missing, reason)
+        uncount_answers(by=by, task=task, reasons=reasons, reopen=reasons)
     record(
         by=by,
         project=task.project,
@@ -129,11 +145,84 @@ def items_with_plan(task: Task, *, without: Sequence[int] = ()) -> QuerySet[Any]
 
 
 def _count_again(by: User, exclusion: Exclusion) -> None:
-    """Count the answers that stopped counting for this reason; a slot that was taken stays so."""
-    own = Answer.objects.filter(item__task=exclusion.task, worker=exclusion.worker, counts=False)
-    for answer in own.filter(uncounted_reason=exclusion.reason[:200]).order_by("pk"):
+    """Count the answers that stopped counting for this reason; a slot that was taken stays so.
+
+    Answers of rejected work that was left out stay out, until that is overturned.
+    """
+    _lock_task(exclusion.task)
+    own = Answer.objects.filter(
+        item__task=exclusion.task,
+        worker=exclusion.worker,
+        counts=False,
+        uncounted_reason=as_uncounted_reason(exclusion.reason),
+    )
+    rejected = own.filter(rejection_that_leaves_out())
+    for pk, reason in list(rejected.values_list("pk", "assignment__rejection__reason")):
+        own.filter(pk=pk).update(uncounted_reason=as_uncounted_reason(reason))
+    for answer in own.order_by("pk"):
         with suppress(Conflict), transaction.atomic():
             set_counts(by=by, answer=answer, counts=True)
+
+
+# Of rejected work -------------------------------------------------------------------------------
+
+
+def rejection_that_leaves_out() -> Q:
+    """Answers whose assignment is rejected with its answers left out."""
+    rejected = Q(assignment__rejection__isnull=False, assignment__rejection__line__leaves_out=True)
+    return rejected & ~Q(assignment__rejection__outcome=Rejection.Outcome.OVERTURNED)
+
+
+def leave_out_rejected(*, by: User, task: Task, lines: Sequence[PayoutLine]) -> None:
+    """Let answers of rejected work not count, and their slots reopen, as the lines say."""
+    reasons = {line.assignment_id: line.reason for line in lines if line.leaves_out}
+    again = {line.assignment_id for line in lines if line.leaves_out and line.collects_again}
+    own = Answer.objects.filter(
+        assignment__in=reasons, item__task=task, counts=True, item__expected__isnull=True
+    )
+    rows = list(own.order_by("pk").values_list("pk", "assignment_id", "item_id", "worker_id"))
+    left_out = set(task.exclusions.in_force().values_list("worker", flat=True))
+    counted = items_with_plan(task).filter(pk__in={item for _pk, _of, item, _who in rows})
+    plan = {pk: (given, planned) for pk, given, planned in counted.values_list(*PLANNED)}
+    gone: Counter[int] = Counter()
+    reopen = set()
+    for pk, assignment, item, worker in rows:
+        gone[item] += worker not in left_out
+        given, planned = plan.get(item, (0, 1))
+        if assignment in again and given - gone[item] < planned:
+            reopen.add(pk)
+    uncount_answers(
+        by=by,
+        task=task,
+        reasons={pk: reasons[assignment] for pk, assignment, _item, _who in rows},
+        reopen=reopen,
+    )
+
+
+def count_overturned(*, by: User, rejection: Rejection) -> None:
+    """Count answers again that were left out with a rejection, and close slots nobody took.
+
+    They count beside those of whoever took a slot meanwhile. Answers of a worker who is removed
+    from the task and collected again stay out, until that is undone.
+    """
+    task, worker = rejection.assignment.task, rejection.assignment.worker
+    _lock_task(task)
+    own = Answer.objects.filter(
+        assignment=rejection.assignment,
+        counts=False,
+        uncounted_reason=as_uncounted_reason(rejection.reason),
+    )
+    excluded = task.exclusions.in_force().filter(worker=worker, collects_again=True).first()
+    if excluded is not None:
+        own.update(uncounted_reason=as_uncounted_reason(excluded.reason))
+    for answer in own.order_by("pk"):
+        with suppress(Conflict), transaction.atomic():
+            set_counts(by=by, answer=answer, counts=True, beyond_plan=True)
+
+
+def _lock_task(task: Task) -> None:
+    """Let one change of whose answers count follow another."""
+    Task.objects.select_for_update(no_key=True).get(pk=task.pk)
 
 
 def _notify_worker(exclusion: Exclusion, key: str) -> None:

@@ -500,6 +500,8 @@ def payout_line_reject(
             lines=list(theirs.order_by("pk")),
             reason_code=request.POST.get("reason_code", ""),
             reason=request.POST.get("reason", ""),
+            leave_out="leave_out" in request.POST,
+            collect_again="collect_again" in request.POST,
         )
     except Invalid as error:
         messages.error(request, error.message)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.test import Client
@@ -13,6 +15,7 @@ from django.urls import reverse
 
 from annotation.formats.actions.imports import import_content
 from annotation.models import Answer, Exclusion, Membership, Recruitment, Task
+from annotation.payouts.actions import proposals as payouts
 from annotation.work.actions import exclusions
 from crowdqc.errors import Conflict
 from evaluation.embeddings.vectors import stored_vectors_only, vectors_of
@@ -294,3 +297,26 @@ def test_giving_no_more_work_is_ticked_whether_or_not_answers_are_missing() -> N
     assert worker is not None
     form = ExclusionForm(task=task, worker=worker)
     assert "collect_again" not in form.fields and form.fields["stop_work"].initial is True
+
+
+def test_rejected_answers_leave_the_official_runs_votes_until_an_appeal_is_won() -> None:
+    world = factories.make_world(redundancy=3)
+    done = [factories.claim_and_submit(world.task) for _ in range(3)]
+    worker = done[0].worker
+    assert len(counted(world.task, worker)) == 4
+    line = payouts.ProposedLine(
+        done[0].pk,
+        "reject",
+        reason_code="not_own",
+        reason=factories.REJECTION,
+        leave_out=True,
+        collect_again=True,
+    )
+    batch = payouts.propose_payout(by=world.requester, task=world.task, key=uuid4(), lines=[line])
+    payouts.approve_payout(by=world.manager, batch=batch, expected_total=Decimal(0))
+    assert schedules.count_new_answers(world.task, schedules.last_run(world.task)).changed == 4
+    assert not counted(world.task, worker)
+    payouts.decide_reply(
+        by=world.manager, rejection=done[0].rejection, overturn=True, note="You did."
+    )
+    assert len(counted(world.task, worker)) == 4
