@@ -47,7 +47,7 @@ def reason_against(file: ImportFile) -> str:
 
 
 def count_votes(file: ImportFile) -> int | None:
-    """How many votes a score would count, the repeated left out; None before the rows are checked."""
+    """How many votes a score would count, without repeats; None before the rows are checked."""
     return file.found.get("about", {}).get("counted", file.found.get("new"))
 
 
