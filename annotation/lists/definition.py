@@ -68,14 +68,16 @@ class Bulk:
 
     slug: str
     label: Words
-    done: Words  # "Removed"
-    act: Callable[[Sequence[Any], Mapping[str, Any]], Reasons]
+    done: Words = ""  # "Removed"
+    act: Callable[[Sequence[Any], Mapping[str, Any]], Reasons] = lambda rows, values: {}
     sentence: Words = ""
     why_not: Callable[[Sequence[Any]], Reasons] = lambda rows: {}
     effect: Callable[[Sequence[Any]], Sequence[str]] = lambda rows: ()
     carry: Callable[[Sequence[Any]], Mapping[str, str]] = lambda rows: {}
     form: Callable[..., forms.Form] | None = None
     danger: bool = False
+    # Instead of ``act``: the address of the page that asks, given the rows and what was filled in.
+    leads_to: Callable[[Sequence[Any], Mapping[str, Any]], str] | None = None
 
 
 @dataclass(frozen=True)

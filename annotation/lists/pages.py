@@ -116,6 +116,8 @@ def _act(request: HttpRequest, listing: Listing, bulk: Bulk, here: str) -> HttpR
         }
         status = 422 if confirmed else 200
         return render(request, "annotation/lists/confirm.html", context, status=status)
+    if bulk.leads_to is not None and going:
+        return redirect(bulk.leads_to(going, form.cleaned_data))
     sent = {name: request.POST[name] for name in request.POST if name.startswith("seen_")}
     if going:
         left |= bulk.act(going, {**form.cleaned_data, **({"sent": sent} if sent else {})})

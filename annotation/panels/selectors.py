@@ -61,11 +61,15 @@ def is_at_work(task: Task) -> bool:
 def list_excluded_workers(task: Task) -> dict[str, Any]:
     """``exclusions`` in force, and ``answered``: who gave an answer that enters results."""
     exclusions = list(task.exclusions.in_force().select_related("worker", "by"))
+    answered = able_to_exclude(task).order_by("pseudonym")[:MOST]
+    return {"exclusions": exclusions, "answered": list(answered)}
+
+
+def able_to_exclude(task: Task) -> QuerySet[Membership]:
+    """Return who gave an answer to the task that enters results."""
     given = Answer.objects.filter(item__task=task, worker=OuterRef("pk"), counts=True)
-    answered = Membership.objects.filter(Exists(given), project=task.project_id).exclude(
-        pk__in=[one.worker_id for one in exclusions]
-    )
-    return {"exclusions": exclusions, "answered": list(answered.order_by("pseudonym")[:MOST])}
+    out = task.exclusions.in_force().values("worker")
+    return Membership.objects.filter(Exists(given), project=task.project_id).exclude(pk__in=out)
 
 
 WAITS = gettext_lazy(

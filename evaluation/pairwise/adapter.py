@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Mapping
 from typing import Any
 
 from django.utils.translation import gettext, gettext_noop
@@ -152,7 +153,8 @@ class Pairs(ShapeAdapter):
     planner = PairPlanner()
     results = "pair_results"
     item_page = "pair"
-    exclusion, after_exclusion = "pair_exclude", "pair_agreement"
+    after_exclusion = "pair_agreement"
+    told_figures = {"agreement": ("alpha",)}
     worker_score = COMPETENCE
     pools = ("competence",)
     without_models = _(
@@ -162,6 +164,10 @@ class Pairs(ShapeAdapter):
 
     def withhold_competence(self, score: Any) -> str:
         return withhold_competence(score)
+
+    def overall_alpha(self, figures: Mapping[str, Any]) -> float | None:
+        rows = figures.get("agreement") or []  # the mean first, where there are several dimensions
+        return next((row["alpha"] for row in rows if not row["dimension"] or len(rows) == 1), None)
 
     def precision(self, build: Build) -> Precision:
         return of_pairs(build)

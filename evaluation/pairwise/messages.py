@@ -58,7 +58,7 @@ MESSAGES = Catalogue(
             ACTION,
         ),
         "compare_without_worker": Message(
-            _("Compare the results without these votes; nothing is deleted and pay stays."), ACTION
+            _("See the results without these votes; nothing is deleted and pay stays."), ACTION
         ),
         "test_model": Message(_("Test whether this model may do the work of one person."), ACTION),
         "side_matters": Message(

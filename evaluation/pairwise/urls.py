@@ -16,7 +16,6 @@ urlpatterns = [
     path(f"{STUDY}pairs/<int:item_id>/", pairs.pair, name="pair"),
     path(f"{STUDY}workers/", pairs.worker_list, name="pair_workers"),
     path(f"{STUDY}workers/<int:worker_id>/", pairs.worker, name="pair_worker"),
-    path(f"{STUDY}workers/<int:worker_id>/exclude/", pairs.exclude, name="pair_exclude"),
     path(f"{STUDY}agreement/", agreement.agreement, name="pair_agreement"),
     path(f"{STUDY}panel/", agreement.panel, name="pair_panel"),
     path(f"{STUDY}order/", agreement.order, name="pair_order"),

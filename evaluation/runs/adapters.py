@@ -115,8 +115,7 @@ class ShapeAdapter:
     # Pages, by the names of their addresses
     results: str = ""
     item_page: str = ""  # one item with everything that was said of it
-    exclusion: str = ""  # what an exclusion changes, in more detail than for other shapes
-    after_exclusion: str = ""  # where one returns to when it is undone
+    after_exclusion: str = ""  # where one returns to when somebody was left out, or is in again
 
     # People
     worker_score: str = ""  # how a run scores people: one of the three above; "": it does not

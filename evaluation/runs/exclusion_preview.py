@@ -1,6 +1,6 @@
-"""What leaving a worker out would change in a task's results, before it is done.
+"""What leaving workers out would change in a task's results, before it is done.
 
-The task's own method runs twice, with and without the worker, by the recipe of its official run:
+The task's own method runs twice, with and without them, by the recipe of its official run:
 the real run, written and read back inside a transaction that is then rolled back. So every method
 is foreseen by the very code that will do it, and nothing is kept. Resamples are bounded, which is
 named: they widen or narrow intervals a little and change no score.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,7 @@ from annotation.work.actions.exclusions import items_with_plan
 from annotation.work.snapshots.answers import pseudonyms
 from annotation.work.snapshots.judgments import system_names
 from crowdqc.errors import Conflict
-from crowdqc.numbers import count, plural, score, several
+from crowdqc.numbers import count, listed, plural, score, several
 from evaluation.embeddings import vectors
 from evaluation.methods.core.base import BadParameter, DataError
 from evaluation.models import (
@@ -44,7 +44,7 @@ from evaluation.runs.progress import Recorder, fresh_steps
 from evaluation.runs.recipe import recipe_in_force
 from evaluation.runs.results import rows as results
 
-MOST_RESAMPLES, FEWEST_RESAMPLES, LISTED = 200, 100, 40
+MOST_RESAMPLES, FEWEST_RESAMPLES, LISTED, NAMED = 200, 100, 40, 3
 QUICK, SLOW = 5.0, 20.0  # seconds that the last run took: below, all are drawn; above, the fewest
 UNUSED = 2_000_000_000  # numbers from here on belong to no run that is kept
 SAME = 5e-4  # what no page shows
@@ -145,7 +145,7 @@ class Effect:
     sentence: str
     recipe: str
     tables: list[Table]
-    answers: int  # of the worker
+    answers: int  # of the workers
     named: list[NamedEffect]
 
 
@@ -153,8 +153,8 @@ class _Undone(Exception):
     """Carries nothing: it takes the transaction back."""
 
 
-def effect(task: Task, worker: Membership) -> Effect:
-    """The task's results with and without the worker, everything else alike.
+def effect(task: Task, *workers: Membership) -> Effect:
+    """The task's results with and without these workers, everything else alike.
 
     Raises Conflict where nothing of theirs enters results, nothing would be left, or texts have no
     vectors yet.
@@ -163,22 +163,22 @@ def effect(task: Task, worker: Membership) -> Effect:
     last = official_run(task)
     if not method:
         raise Conflict(gettext("Nothing is computed of this task."))
-    if task.exclusions.in_force().filter(worker=worker).exists():
+    if gone := task.exclusions.in_force().filter(worker__in=workers).first():
         raise Conflict(
             gettext("%(pseudonym)s is left out already, so nothing changes.")
-            % {"pseudonym": worker.pseudonym}
+            % {"pseudonym": gone.worker.pseudonym}
         )
     in_force = recipe_in_force(task)
     clean, recipe, seed = *_bounded(method, in_force.params, last), in_force.seed
-    before = _outcome(task, method, clean, seed, None)
-    after = _outcome(task, method, clean, seed, worker)
+    before = _outcome(task, method, clean, seed, ())
+    after = _outcome(task, method, clean, seed, workers)
     if after.answers == before.answers:
         raise Conflict(
             gettext("No answer of %(pseudonym)s enters results, so nothing changes.")
-            % {"pseudonym": worker.pseudonym}
+            % {"pseudonym": listed([one.pseudonym for one in workers], NAMED)}
         )
     tables = [
-        _table(name, title, before, after, worker)
+        _table(name, title, before, after, workers)
         for name, title in (
             ("workers", gettext("Other workers")),
             ("systems", gettext("Systems")),
@@ -191,7 +191,7 @@ def effect(task: Task, worker: Membership) -> Effect:
         recipe,
         tables,
         before.answers - after.answers,
-        list(_named(task, worker, before, after)),
+        list(_named(task, workers, before, after)),
     )
 
 
@@ -203,24 +203,26 @@ def _figures_changed(before: RunScores, after: RunScores) -> int:
 
 
 def _named(
-    task: Task, worker: Membership, before: RunScores, after: RunScores
+    task: Task, workers: Sequence[Membership], before: RunScores, after: RunScores
 ) -> Iterator[NamedEffect]:
     """Answers that count, agreement, labels that change, items with too few, workers scored."""
     noun = adapter_of(task).answer_noun
     head = gettext("%(answers)s that count") % {"answers": several(noun).capitalize()}
     yield NamedEffect(head, count(before.answers), count(after.answers))
     alphas = [before.alpha, after.alpha]
-    if alphas != [None, None]:
-        was, now = (gettext("none") if one is None else score(one, 2) for one in alphas)
-        yield NamedEffect(gettext("Agreement, α"), was, now)
+    none = gettext("none") if alphas != [None, None] else gettext("not measured")
+    was, now = (none if one is None else score(one, 2) for one in alphas)
+    yield NamedEffect(gettext("Agreement, α"), was, now)
+    told = gettext("no labels")
     if before.labels:
         changed = sum(label != after.labels.get(key) for key, label in before.labels.items())
         told = gettext("%(changed)s of %(n)s") % {
             "changed": count(changed),
             "n": count(len(before.labels)),
         }
-        yield NamedEffect(gettext("Items whose label changes"), "0", told)
-    few = [count(_items_with_few(task, without)) for without in (None, worker)]
+    now = "0" if before.labels else told
+    yield NamedEffect(gettext("Items whose label changes"), now, told)
+    few = [count(_items_with_few(task, without)) for without in ((), workers)]
     yield NamedEffect(
         gettext("Items with fewer %(answers)s than planned") % {"answers": several(noun)}, *few
     )
@@ -229,12 +231,15 @@ def _named(
     )
 
 
-def _items_with_few(task: Task, without: Membership | None) -> int:
+def _items_with_few(task: Task, without: Sequence[Membership]) -> int:
     """Items in force with fewer counting answers of people than are planned."""
     if task.current is None:
         return 0
-    left_out = [] if without is None else [without.pk]
-    return items_with_plan(task, without=left_out).filter(given__lt=F("planned")).count()
+    return (
+        items_with_plan(task, without=[one.pk for one in without])
+        .filter(given__lt=F("planned"))
+        .count()
+    )
 
 
 def _bounded(
@@ -262,15 +267,15 @@ def _bounded(
 
 
 def _outcome(
-    task: Task, method: str, params: dict[str, Any], seed: int, without: Membership | None
+    task: Task, method: str, params: dict[str, Any], seed: int, without: Sequence[Membership]
 ) -> RunScores:
     """Return what the run would write, read back before it is all rolled back."""
     found: list[RunScores] = []
     try:
         with transaction.atomic(), vectors.stored_vectors_only():
-            if without is not None:
+            for worker in without:
                 Exclusion.objects.create(
-                    task=task, worker=without, reason="preview", by_id=task.project.owner_id
+                    task=task, worker=worker, reason="preview", by_id=task.project.owner_id
                 )
             found.append(_run(task, method, params, seed))
             raise _Undone
@@ -347,14 +352,17 @@ def _numbers(
                 yield (*path, name), float(value)
 
 
-def _table(name: str, title: str, before: RunScores, after: RunScores, worker: Membership) -> Table:
-    """Compare every row of either side but the worker's own; boards may be numbered anew."""
+def _table(
+    name: str, title: str, before: RunScores, after: RunScores, workers: Sequence[Membership]
+) -> Table:
+    """Compare every row of either side but the workers' own; boards may be numbered anew."""
     sides = [
         {place[:2]: one for place, one in side.scores[name].items()} for side in (before, after)
     ]
     places = dict.fromkeys([*sides[0], *sides[1]])
     if name == "workers":
-        places = {place: None for place in places if place[0] != worker.pk}
+        own = {one.pk for one in workers}
+        places = {place: None for place in places if place[0] not in own}
     names = names_of(name, [pk for pk, _ in places])
     every = [
         ScoreChange(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
+from urllib.parse import urlencode
 
 from django import forms
 from django.db.models import (
@@ -23,6 +24,7 @@ from django.db.models import (
     Value,
 )
 from django.db.models.functions import Cast, Coalesce
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -282,11 +284,20 @@ def _bulk(access: Access, *, removed: bool) -> list[Bulk]:
                 form=PanelForm,
             )
         )
+        found.append(
+            Bulk(
+                "remove_from_task",
+                _("Remove from task"),
+                sentence=_("What changes in its results is shown before anything is done."),
+                form=lambda data: TaskForm(data, project=access.project),
+                leads_to=lambda rows, values: _removal_url(rows, values["task"]),
+            )
+        )
     remove = apply_to_each(lambda row: actions.remove_member(by=access.user, member=row))
     found.append(
         Bulk(
             "remove",
-            _("Remove"),
+            _("Remove from project"),
             _("Removed"),
             remove,
             sentence=_("They cannot claim more work here. Answers, logs and payments stay."),
@@ -295,6 +306,25 @@ def _bulk(access: Access, *, removed: bool) -> list[Bulk]:
         )
     )
     return found
+
+
+class TaskForm(forms.Form):
+    """The task from which workers are removed."""
+
+    task = forms.TypedChoiceField(label=gettext_lazy("Task"), coerce=int)
+
+    def __init__(self, data: Mapping[str, Any] | None, *, project: Project) -> None:
+        super().__init__(data)
+        tasks = project.tasks.filter(current__isnull=False).order_by("-pk")
+        field = cast(forms.TypedChoiceField, self.fields["task"])
+        field.choices = list(tasks.values_list("pk", "current__title"))
+
+
+def _removal_url(rows: Sequence[Membership], task: int) -> str:
+    """The address of the dialog that removes workers from a task."""
+    first, *others = rows
+    url = reverse("task_exclude", args=[first.project_id, task, first.pk])
+    return f"{url}?{urlencode([('also', one.pk) for one in others])}"
 
 
 def _admit(access: Access, rows: Sequence[Membership], values: Mapping[str, Any]) -> Reasons:

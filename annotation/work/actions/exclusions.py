@@ -93,6 +93,14 @@ def exclude(
 
 
 @transaction.atomic
+def exclude_all(
+    *, by: User, task: Task, workers: Sequence[Membership], **effects: Any
+) -> list[Exclusion]:
+    """Exclude several workers for one reason; all of them or none."""
+    return [exclude(by=by, task=task, worker=worker, **effects) for worker in workers]
+
+
+@transaction.atomic
 def undo(*, by: User, exclusion: Exclusion) -> Exclusion:
     """End an exclusion: the worker's answers enter results again; a second call changes nothing.
 
@@ -113,16 +121,18 @@ def undo(*, by: User, exclusion: Exclusion) -> Exclusion:
     return locked
 
 
-def counting_answers(task: Task, worker: Membership) -> QuerySet[Answer]:
-    """Return a worker's answers to the task that count and take a slot."""
-    own = Answer.objects.filter(item__task=task, worker=worker, counts=True)
+def counting_answers(task: Task, *workers: Membership) -> QuerySet[Answer]:
+    """Return workers' answers to the task that count and take a slot."""
+    own = Answer.objects.filter(item__task=task, worker__in=workers, counts=True)
     return own.filter(item__expected__isnull=True).order_by("pk")
 
 
-def answers_to_collect(task: Task, worker: Membership) -> QuerySet[Answer]:
-    """Return a worker's counting answers without which their item has fewer than planned."""
-    own = counting_answers(task, worker)
-    enough = items_with_plan(task, without=[worker.pk]).filter(given__gte=F("planned"))
+def answers_to_collect(task: Task, *workers: Membership) -> QuerySet[Answer]:
+    """Return workers' counting answers without which their item has fewer than planned."""
+    own = counting_answers(task, *workers)
+    enough = items_with_plan(task, without=[one.pk for one in workers]).filter(
+        given__gte=F("planned")
+    )
     return own.exclude(item__in=enough.values("pk"))
 
 

@@ -213,7 +213,7 @@ class Agreement:
             Column.number("cross_change", _("Change"), html=_cross_change, classes="nowrap"),
         ]
         if may_write:
-            preview = hidden(_("Preview"))
+            preview = hidden(_("Remove from task…"))
             html = partial(_preview, task=task)
             columns.append(Column.link("id", preview, html=html, classes="l1r"))
         title = _("Workers without whom agreement would be higher")
@@ -254,8 +254,8 @@ def _cross_change(row: Lowering) -> SafeString | str:
 
 
 def _preview(row: Lowering, *, task: Task) -> SafeString:
-    url = reverse("pair_exclude", args=[task.project_id, task.pk, row.id])
-    return link(url, _("Preview"), "")
+    url = reverse("task_exclude", args=[task.project_id, task.pk, row.id])
+    return link(url, _("Remove from task…"), "")
 
 
 def agreement(

@@ -317,8 +317,8 @@ def _findings(
     if left_out:
         return [*found, MESSAGES.find("votes_left_out")]
     if habit or middle.notable:
-        url = reverse("pair_exclude", args=[task.project_id, task.pk, worker.pk])
-        action = Action(_("Compare"), url, requester=True)
+        url = reverse("task_exclude", args=[task.project_id, task.pk, worker.pk])
+        action = Action(_("Remove from task…"), url, requester=True)
         found.append(MESSAGES.find("compare_without_worker", action=action))
     return found
 

@@ -1,4 +1,4 @@
-"""Forms of a pairwise study's pages: an expert panel, and the reason of an exclusion."""
+"""The form of an expert panel that judges pairs of a study again."""
 
 from __future__ import annotations
 
@@ -6,19 +6,11 @@ import re
 from typing import Any
 
 from django import forms
-from django.contrib import messages
-from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.accounts.projects.forms import TitleField, add_errors, form_key
-from annotation.models import Membership, Role, Task, User
-from annotation.models.tasks import TaskState
-from annotation.task_types import get_type
-from annotation.work.actions import exclusions
-from crowdqc.errors import Invalid
-from crowdqc.numbers import plural
-from evaluation.runs.planning.price import price_of
+from annotation.accounts.projects.forms import TitleField, form_key
+from annotation.models import Membership, Role, Task
 
 MOST_MEMBERS = 50
 
@@ -70,52 +62,3 @@ class PanelForm(forms.Form):
         if unknown:
             raise forms.ValidationError(_("Nobody here is called %(name)s.") % {"name": unknown[0]})
         return [found[name] for name in names]
-
-
-class ExclusionForm(forms.Form):
-    """Why somebody's answers are left out, and what else follows."""
-
-    collect_again = forms.BooleanField(label=gettext_lazy("Collect again"), required=False)
-    stop_work = forms.BooleanField(
-        label=gettext_lazy("Give no more work"),
-        required=False,
-        help_text=gettext_lazy("In this task; other tasks of the project are not affected."),
-    )
-    reason = forms.CharField(
-        label=gettext_lazy("Reason"),
-        max_length=300,
-        widget=forms.Textarea(attrs={"rows": 2}),
-        help_text=gettext_lazy("The worker may ask for it; it stands in the audit log."),
-        error_messages={"required": gettext_lazy("Write a reason; the worker may ask for it.")},
-    )
-
-    def __init__(self, *args: Any, task: Task, worker: Membership, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        n = exclusions.answers_to_collect(task, worker).count()
-        version, again = task.current, self.fields["collect_again"]
-        self.fields["stop_work"].initial = task.state != TaskState.CLOSED
-        if not n or version is None:
-            del self.fields["collect_again"]
-            return
-        again.initial = task.state != TaskState.CLOSED
-        noun = get_type(task.type).answer_noun
-        again.help_text = _("%(answers)s by other workers, at most %(price)s.") % {
-            "answers": plural(n, noun),
-            "price": price_of(task, version).terms(n, noun),
-        }
-
-    def leave_out(self, request: HttpRequest, *, by: User, task: Task, worker: Membership) -> bool:
-        """Exclude the worker if the form is valid; return whether it was done."""
-        if not self.is_valid():
-            return False
-        try:
-            exclusions.exclude(by=by, task=task, worker=worker, **self.cleaned_data)
-        except Invalid as error:
-            add_errors(self, error)
-            return False
-        messages.success(
-            request,
-            _("%(pseudonym)s is left out from the next run on. Pay is not touched.")
-            % {"pseudonym": worker.pseudonym},
-        )
-        return True

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -17,16 +18,18 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation.access import Access, get_access, get_panel, get_task, get_worker
 from annotation.models import Exclusion, Membership, Panel, PanelMember, Role, Task
 from annotation.panels.actions import panels as actions
+from annotation.panels.selectors import MOST as MOST_AT_ONCE
+from annotation.panels.selectors import able_to_exclude
 from annotation.work.actions import exclusions
 from crowdqc.errors import Conflict, DomainError, Invalid, Missing
 from crowdqc.money import parse_amount
-from crowdqc.numbers import parse_real, parse_whole, plural
+from crowdqc.numbers import listed, parse_real, parse_whole, plural
 from evaluation.models import Run, WatchNote, WorkerScore
-from evaluation.pairwise.views.forms import ExclusionForm
 from evaluation.panels import choosing as panels
 from evaluation.panels import rules as panel_choice
 from evaluation.panels import selectors as reads
 from evaluation.panels import watch as panel_watch
+from evaluation.panels.forms import NAMED, ExclusionForm
 from evaluation.runs import exclusion_preview
 from evaluation.runs.adapters import adapter_of
 from evaluation.runs.official.standing import run_standing
@@ -312,33 +315,41 @@ def panel_note(request: HttpRequest, project_id: int, panel_id: int, note_id: in
     return _redirect_to_panel(found, "#watch")
 
 
+# Removing workers from a task --------------------------------------------------------------------
+
+
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def exclude(request: HttpRequest, project_id: int, task_id: int, worker_id: int) -> HttpResponse:
-    """What changes without this worker; with a reason it is done, from the next run on."""
+    """What changes without this worker; with a reason it is done, from the next run on.
+
+    ``also`` names further workers; of several those are passed over who answered nothing or are
+    left out already.
+    """
     access, task = get_task(request, project_id, task_id, Role.REQUESTER)
     worker = get_worker(access, worker_id)
-    known = adapter_of(task)
-    if known.exclusion:  # foreseen in more detail there
-        return redirect(known.exclusion, project_id, task_id, worker_id)
-    form, status = ExclusionForm(request.POST or None, task=task, worker=worker), 200
+    workers = _with_others(access, task, worker, request.GET.getlist("also"))
+    form, status = ExclusionForm(request.POST or None, task=task, workers=workers), 200
     if request.method == "POST":
-        if form.leave_out(request, by=access.user, task=task, worker=worker):
-            return redirect(reverse("task", args=[project_id, task_id]) + "#left-out")
+        if form.leave_out(request, by=access.user):
+            return _redirect_after_exclusion(task)
         status = 422
-    every = list(task.exclusions.filter(worker=worker).select_related("by", "undone_by"))
+    every = list(task.exclusions.filter(worker=workers[0]).select_related("by", "undone_by"))
     part = request.method == "GET" and request.GET.get("part") == "effect"
     context = {
         "access": access,
         "project": access.project,
         "task": task,
-        "worker": worker,
+        "worker": workers[0],
+        "workers": workers,
+        "names": listed([one.pseudonym for one in workers], NAMED),
+        "also": urlencode([("also", one.pk) for one in workers[1:]]),
         "form": form,
         "title": run_reads.title_of(task),
-        "noun": known.answer_noun,
+        "noun": adapter_of(task).answer_noun,
         "standing": next((one for one in every if one.undone_at is None), None),
         "before": [one for one in every if one.undone_at is not None],
-        **(_effect(task, worker) if part else {}),
+        **(_effect(task, workers) if part else {}),
     }
     name = "_effect.html" if part and bool(request.htmx) else "exclude.html"  # type: ignore[attr-defined]
     response = render(request, f"evaluation/panels/exclusions/{name}", context, status=status)
@@ -346,10 +357,27 @@ def exclude(request: HttpRequest, project_id: int, task_id: int, worker_id: int)
     return response
 
 
-def _effect(task: Task, worker: Membership) -> dict[str, Any]:
+def _with_others(
+    access: Access, task: Task, worker: Membership, also: Sequence[str]
+) -> list[Membership]:
+    """The worker, or of several workers of the project those who can be left out of the task."""
+    if not also:
+        return [worker]
+    ids = {worker.pk, *(parse_whole(one) or 0 for one in also)}
+    able = able_to_exclude(task).filter(project=access.project, pk__in=ids)
+    return list(able.order_by("pseudonym")[:MOST_AT_ONCE]) or [worker]
+
+
+def _redirect_after_exclusion(task: Task) -> HttpResponse:
+    if after := adapter_of(task).after_exclusion:
+        return redirect(after, task.project_id, task.pk)
+    return redirect(reverse("task", args=[task.project_id, task.pk]) + "#left-out")
+
+
+def _effect(task: Task, workers: Sequence[Membership]) -> dict[str, Any]:
     """The preview, or the reason why there is none."""
     try:
-        return {"effect": exclusion_preview.effect(task, worker)}
+        return {"effect": exclusion_preview.effect(task, *workers)}
     except Conflict as conflict:
         return {"no_effect": conflict.message}
 
@@ -368,6 +396,4 @@ def undo(request: HttpRequest, project_id: int, task_id: int, exclusion_id: int)
         _("%(pseudonym)s is in again from the next run on.")
         % {"pseudonym": found.worker.pseudonym},
     )
-    if after := adapter_of(task).after_exclusion:
-        return redirect(after, project_id, task_id)
-    return redirect(reverse("task", args=[project_id, task_id]) + "#left-out")
+    return _redirect_after_exclusion(task)

@@ -160,7 +160,7 @@ def test_workers_stand_by_competence_with_what_their_votes_look_like(task: Task,
         assert row.low is not None and row.low <= row.estimate <= row.high
     text = text_of(page(task, "pair_workers"))
     assert "12 workers, 12 with a competence." in text
-    assert f"{left.name}" in text and "Preview leaving out" in text
+    assert f"{left.name}" in text and "Remove from task" in text
     for query in ("", "?page=2"):  # whatever page is shown
         html = page(task, "pair_workers", query=query)
         assert "always_left" in findings_in(html)
@@ -261,9 +261,9 @@ def test_a_workers_page_is_evidence_and_says_what_it_cannot_say(task: Task, core
     assert f"{len(differing)} of {votes.count()} judgments" in text
     n = votes.filter(counts=True).count()
     assert f"{worker.pseudonym} chose the left text every time, in {n} judgments." in text
-    assert "Compare the results without these votes; nothing is deleted and pay stays." in text
+    assert "See the results without these votes; nothing is deleted and pay stays." in text
     assert "Cannot be concluded: that the texts were not read." in text
-    assert "Compare without these votes" in text
+    assert "Remove from task" in text
     assert f"{votes.count()} pairs in the order judged" in html
     assert (
         html.count('class="vote-left"')

@@ -20,7 +20,7 @@ from annotation.work.actions import exclusions
 from crowdqc.errors import Conflict
 from evaluation.embeddings.vectors import stored_vectors_only, vectors_of
 from evaluation.models import Run, Snapshot, SystemScore, WorkerScore
-from evaluation.pairwise.views.forms import ExclusionForm
+from evaluation.panels.forms import ExclusionForm
 from evaluation.runs import engine as runs
 from evaluation.runs import exclusion_preview, schedules
 from tests.evaluation.corpora import checks as checks_corpus
@@ -221,7 +221,7 @@ def test_collecting_again_is_priced_with_the_fee_of_the_platform() -> None:
     Recruitment.objects.create(
         task=task, name="Study", fee_percent=25, currency="EUR", created_by=task.project.owner
     )
-    form = ExclusionForm(task=task, worker=out)
+    form = ExclusionForm(task=task, workers=[out])
     assert "€2.50" in str(form.fields["collect_again"].help_text)
 
 
@@ -295,7 +295,7 @@ def test_giving_no_more_work_is_ticked_whether_or_not_answers_are_missing() -> N
     factories.make_answers(task, {name: {"q-001": "a", "q-002": "b"} for name in ("w1", "w2")})
     worker = Membership.objects.filter(answers__item__task=task).distinct().first()
     assert worker is not None
-    form = ExclusionForm(task=task, worker=worker)
+    form = ExclusionForm(task=task, workers=[worker])
     assert "collect_again" not in form.fields and form.fields["stop_work"].initial is True
 
 
@@ -320,3 +320,28 @@ def test_rejected_answers_leave_the_official_runs_votes_until_an_appeal_is_won()
         by=world.manager, rejection=done[0].rejection, overturn=True, note="You did."
     )
     assert len(counted(world.task, worker)) == 4
+
+
+def test_several_workers_are_removed_at_once_from_the_list_of_people() -> None:
+    task = MAKE["labels"]()
+    one, two, bystander = (
+        Membership.objects.filter(answers__item__task=task).distinct().order_by("pk")[:3]
+    )
+    stranger = factories.make_worker(factories.make_project())
+    counted(task, one)
+    client = Client()
+    client.force_login(task.project.owner)
+    people = reverse("people", args=[task.project_id])
+    told = {"do": "remove_from_task", "pick": [one.pk, two.pk], "confirmed": "1", "task": task.pk}
+    dialog = client.post(people, told)["Location"]
+    assert dialog.startswith(
+        reverse("task_exclude", args=[task.project_id, task.pk, min(one.pk, two.pk)])
+    ) or dialog.startswith(reverse("task_exclude", args=[task.project_id, task.pk, two.pk]))
+    dialog += f"&also={stranger.pk}"  # of another project: passed over
+    shown = client.get(f"{dialog}&part=effect", headers={"HX-Request": "true"}).context
+    assert {row.pk for row in shown["workers"]} == {one.pk, two.pk}
+    assert len(shown["effect"].named) == 5 and shown["effect"].answers > 0
+    for _ in range(2):  # a second click meets nobody left to remove
+        client.post(dialog, {"reason": "Copied from one another."})
+    assert set(task.exclusions.values_list("worker", flat=True)) == {one.pk, two.pk}
+    assert counted(task, bystander) and not counted(task, one)

@@ -32,7 +32,7 @@ LEFT_OUT = {
     "language",
 }
 # What is simulated for whoever opens it takes seconds, and is no result: some of the demo suffice.
-SIMULATED = {"task_plan", "task_precision", "task_exclude", "pair_exclude"}
+SIMULATED = {"task_plan", "task_precision", "task_exclude"}
 BROKEN = 599  # of a file that breaks off while it is written
 
 

@@ -11,11 +11,9 @@ import pytest
 
 from evaluation.methods.agreement import coefficients as agreement
 from evaluation.methods.competence.mace import method as mace
-from evaluation.methods.core.base import BadParameter, EmptyData, Hooks, Result, Table, UnknownIndex
+from evaluation.methods.core.base import BadParameter, Hooks, Result, Table
 from evaluation.methods.pairwise import checks as pairwise_checks
-from evaluation.methods.pairwise import method as pairwise
 from evaluation.methods.pairwise.agreement import differentiable, leave_one_out_alpha, split_alphas
-from evaluation.methods.pairwise.exclusion import exclusion_effect
 from evaluation.methods.pairwise.gold import spam_fits
 from evaluation.methods.pairwise.judgments import Judgments, ShownVotes
 from evaluation.methods.pairwise.tables import EVERY
@@ -278,37 +276,6 @@ def test_stages_are_reported_in_order_and_bad_parameters_named() -> None:
     ):
         with pytest.raises(BadParameter, match=name):
             pairwise_checks.METHOD.check(**{name: value})
-
-
-def test_the_preview_of_an_exclusion_is_what_a_fit_without_them_finds() -> None:
-    data = crowd(10, guessers=6, lefts=2, topics=10)
-    effect = exclusion_effect(data, [0, 1, 6], seed=3, restarts=5, resamples=100)
-    rest = data.without_workers([0, 1, 6])
-    own = pairwise.fit(rest, rng=RNG(0), restarts=5, draws=0, resamples=100).estimates
-    assert effect.alpha["after"] == pytest.approx(own["agreement"]["alpha"])
-    for name, column in (("after", "estimate"), ("rank_after", "rank"), ("low_after", "low")):
-        assert effect.system[name] == pytest.approx(own["system"][column], abs=1e-6)
-    assert effect.judgments == len(data) - len(rest)
-    assert effect.workers == ("w0", "w1", "w6") and effect.thin[1] >= effect.thin[0]
-    total = effect.gold.rows()[0]
-    assert 0 < total["changed"] < total["n"] == 2 * 30
-    nobody = exclusion_effect(data, [], seed=3, restarts=2, resamples=100)
-    assert nobody.gold["changed"].sum() == 0 and nobody.judgments == 0
-    assert nobody.alpha["before"].tolist() == nobody.alpha["after"].tolist()
-
-
-def test_excluding_whoever_alone_connects_a_pair_loses_labels_and_excluding_all_is_refused() -> (
-    None
-):
-    data = study(RNG(11), topics=2, workers=4, votes=2, dimensions=1)
-    pair = int(data.votes.pair[data.votes.worker == 0][0])
-    on_it = np.unique(data.votes.worker[data.votes.pair == pair])
-    effect = exclusion_effect(data, on_it, seed=0, restarts=2, resamples=100)
-    assert effect.gold.rows()[0]["lost"] >= 1
-    with pytest.raises(EmptyData, match="nobody judged"):
-        exclusion_effect(data, range(4), seed=0)
-    with pytest.raises(UnknownIndex, match="workers"):
-        exclusion_effect(data, [9], seed=0)
 
 
 def test_a_table_of_checks_has_the_columns_that_are_promised() -> None:
