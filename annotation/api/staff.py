@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from annotation.access import get_access, get_task_by_id, open_to_viewers, require_trace_reader
 from annotation.api.frame.base import Body, Listing, read
-from annotation.api.frame.bodies import CountsIn, DraftIn, MoveIn, RowsIn, TaskIn
+from annotation.api.frame.bodies import CountsIn, DraftIn, MoveIn, PublishIn, RowsIn, TaskIn
 from annotation.api.frame.endpoint import Endpoint
 from annotation.api.frame.serializers import (
     AnswerOut,
@@ -80,10 +80,10 @@ class TaskDetail(TaskEndpoint):
 
 
 class TaskPublish(TaskEndpoint):
-    @extend_schema(request=None, responses=TaskOut, summary="Publish the draft")
+    @extend_schema(request=PublishIn, responses=TaskOut, summary="Publish the draft")
     def post(self, request: Request, task_id: int) -> Response:
         access, task = get_task_by_id(request, task_id, Role.REQUESTER)
-        tasks.publish(by=access.user, task=task)
+        tasks.publish(by=access.user, task=task, **read(PublishIn, request))
         return _task(request, task_id)
 
 

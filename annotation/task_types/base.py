@@ -165,6 +165,16 @@ class TaskType:
         """Return the settings that versions must share for their answers to be pooled."""
         return None
 
+    def pooled_whatever_wording(self, settings: Mapping[str, Any]) -> object:
+        """Return the same, for versions that differ in wording only."""
+        return self.pooled_by(settings)
+
+    def wording(self, settings: Mapping[str, Any]) -> dict[str, object]:
+        """Return how each field, dimension or scale is worded, by its name."""
+        return {
+            row["name"]: (row["label"], row.get("question", "")) for row in self.lines(settings)
+        }
+
     def signature(self, task: Task, version: TaskVersion) -> str:
         """Hash everything that generated items depend on; "" for types that generate none."""
         return ""

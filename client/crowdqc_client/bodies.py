@@ -551,6 +551,10 @@ class ProposeIn(TypedDict):
     lines: list[LineIn]
 
 
+class PublishIn(TypedDict):
+    wording: NotRequired[Literal["spelling", "meaning"]]
+
+
 class RecruitmentIn(TypedDict):
     name: str
     active: NotRequired[bool]

@@ -6,7 +6,7 @@ from rest_framework import serializers
 
 from annotation.accounts.tokens import actions as tokens
 from annotation.api.frame.base import Body
-from annotation.authoring.actions.tasks import MOVES
+from annotation.authoring.actions.tasks import MOVES, Wording
 from annotation.models import ApiToken, TaskVersion
 from crowdqc.web.fields import PlainMoneyField
 
@@ -44,6 +44,15 @@ class DraftIn(Body):
 
 class MoveIn(Body):
     to = serializers.ChoiceField(list(MOVES))
+
+
+class PublishIn(Body):
+    wording = serializers.ChoiceField(
+        Wording.values,
+        default="",
+        help_text="What new wordings mean: spelling keeps earlier answers, meaning does not. Left "
+        "out, reworded items are asked anew; reworded fields only in checklists",
+    )
 
 
 class RowsIn(Body):

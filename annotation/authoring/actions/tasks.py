@@ -28,9 +28,11 @@ from annotation.authoring.actions.items import (
     save_group,
     save_item,
 )
+from annotation.authoring.actions.rewording import Wording, keep_answers
 from annotation.authoring.actions.writing_topics import sync_items
 from annotation.authoring.selectors.builder.known import missing_known
 from annotation.authoring.selectors.cost import estimate_minutes
+from annotation.authoring.selectors.rewording import rewording_of
 from annotation.models import Item, Project, Task, TaskVersion, User
 from annotation.models.tasks import TaskState
 from annotation.notifications.actions.notices import notify, people_of
@@ -41,21 +43,30 @@ from crowdqc.errors import Conflict, Invalid
 
 
 def renew(task: Task, draft: TaskVersion) -> int:
-    """Replace items by copies if the draft asks other questions of them than the published version.
+    """Replace items by copies, where the draft asks other questions of them.
 
     Their answers are never pooled, so that every text wants its answers again; the old ones stay
     with the old items. Returns how many texts are asked anew.
     """
-    pooled_by = get_type(task.type).pooled_by
-    if task.current is None or pooled_by(task.current.settings) == pooled_by(draft.settings):
-        return 0
     live = list(task.items.in_version(draft.number).filter(since__lt=draft.number))
     Item.objects.filter(pk__in=[item.pk for item in live]).update(until=draft.number)
     Item.objects.bulk_create([copy_to_draft(item, draft) for item in live], batch_size=1000)
     return len(live)
 
 
+def _asks_otherwise(task: Task, draft: TaskVersion, wording: str) -> bool:
+    """Return whether the fields of the draft ask something else than the published ones."""
+    assert task.current is not None  # noqa: S101 (asked of published tasks alone)
+    kind, before, after = get_type(task.type), task.current.settings, draft.settings
+    if wording == Wording.SPELLING:
+        return kind.pooled_whatever_wording(before) != kind.pooled_whatever_wording(after)
+    if kind.pooled_by(before) != kind.pooled_by(after):
+        return True
+    return wording == Wording.MEANING and rewording_of(task, draft).fields
+
+
 __all__ = [
+    "Wording",
     "clean_question",
     "clean_rules",
     "create_task",
@@ -135,8 +146,12 @@ def problems(task: Task, draft: TaskVersion) -> list[str]:
 
 
 @transaction.atomic
-def publish(*, by: User, task: Task) -> TaskVersion:
-    """Freeze the draft and open the task with it; leases in work keep their version."""
+def publish(*, by: User, task: Task, wording: str = "") -> TaskVersion:
+    """Freeze the draft and open the task with it; leases in work keep their version.
+
+    ``wording`` says what new wordings mean, a value of Wording. Left out, reworded items are asked
+    anew and reworded fields are not, but for checklists.
+    """
     task = Task.objects.select_for_update().get(pk=task.pk)
     draft = task.versions.select_for_update().filter(published_at__isnull=True).first()
     if draft is None:
@@ -144,9 +159,13 @@ def publish(*, by: User, task: Task) -> TaskVersion:
     found = problems(task, draft)
     if found:
         raise Invalid(found[0], fields={"task": " ".join(found)})
+    asks_otherwise = task.current is not None and _asks_otherwise(task, draft, wording)
+    if wording == Wording.SPELLING:
+        keep_answers(by=by, task=task, draft=draft)
     draft.published_at, draft.published_by = timezone.now(), by
     draft.save()
-    renew(task, draft)
+    if asks_otherwise:
+        renew(task, draft)
     # A lower redundancy never takes away what is already held.
     asked = task.items.in_version(draft.number).filter(expected__isnull=True)
     asked = asked.exclude(ERASED)

@@ -117,6 +117,7 @@ SENTENCES: dict[str, Words] = {
     "invitation.revoke": gettext_lazy("revoked an invitation"),
     "item.known": gettext_lazy("changed the known answer of item {key}"),
     "item.priority": gettext_lazy("changed which question comes first"),
+    "item.respell": gettext_lazy("corrected the spelling of {key}"),
     "items.category": gettext_lazy("said what kind of topic {key} is"),
     "items.draw": gettext_lazy("drew {items} items that people are asked about first"),
     "items.known": gettext_lazy("imported known answers of {new} items"),

@@ -150,6 +150,9 @@ class Checklist(TaskType):
     def pooled_by(self, settings: Mapping[str, Any]) -> object:
         return {(row["name"], row["label"]) for row in settings["questions"]}
 
+    def pooled_whatever_wording(self, settings: Mapping[str, Any]) -> object:
+        return {row["name"] for row in settings["questions"]}
+
     def missing(
         self, task: Task, version: TaskVersion, signature: str | None = None
     ) -> list[Missing]:

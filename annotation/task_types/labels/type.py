@@ -284,6 +284,12 @@ class Labels(TaskType):
             for row in settings["fields"]
         )
 
+    def wording(self, settings: Mapping[str, Any]) -> dict[str, object]:
+        return {
+            row["name"]: (row["label"], row["question"], [o["label"] for o in row["options"]])
+            for row in settings["fields"]
+        }
+
     def missing(
         self, task: Task, version: TaskVersion, signature: str | None = None
     ) -> list[Missing]:

@@ -17,6 +17,7 @@ from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.builder.pairs import PairBuild
 from annotation.authoring.selectors.cost import IS_EARNED, Cost, add_fee
 from annotation.authoring.selectors.progress import budget_of, progress_of
+from annotation.authoring.selectors.rewording import Rewording, rewording_of
 from annotation.models.assignments import AssignmentState
 from annotation.pair_design import tell_groups
 from annotation.panels.selectors import count_able_workers
@@ -49,6 +50,11 @@ class Publishing:
     def workers(self) -> int:
         """Workers who may take the task."""
         return count_able_workers(self.task)
+
+    @cached_property
+    def rewording(self) -> Rewording:
+        """What is worded otherwise than in the published version."""
+        return rewording_of(self.task, self.version)
 
     @property
     def question_count(self) -> int:

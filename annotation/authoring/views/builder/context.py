@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any
 
@@ -24,6 +24,7 @@ from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.builder.known import KnownBuild
 from annotation.authoring.selectors.builder.pairs import PairBuild
 from annotation.authoring.selectors.examples import count_examples
+from annotation.authoring.selectors.rewording import Rewording
 from annotation.authoring.selectors.tasks import describe_changes
 from annotation.authoring.views.builder.parts import BuilderState, builder_of
 from annotation.formats.registry import item_format
@@ -102,7 +103,7 @@ def summary_of(access: Access, task: Task) -> dict[str, Any]:
 # Answers to a save -----------------------------------------------------------------------------
 
 
-def republishing(build: Build) -> str:
+def republishing(build: Build, rewording: Rewording) -> str:
     """In words, what publishing over an older version does to its answers; empty without one."""
     published = build.task.current
     if published is None:
@@ -113,8 +114,10 @@ def republishing(build: Build) -> str:
         _("Version %(number)s: %(changes)s.")
         % {"number": build.version.number, "changes": ", ".join(words)}
     ]
-    kept = build.touched_answers(changes)
-    if changes.changed:
+    asked = {old.key for old, _new in rewording.items} if rewording.answers else set()
+    others = replace(changes, changed=changes.changed - asked)
+    kept = build.touched_answers(others)
+    if others.changed:
         sentences.append(
             _(
                 "%(kept)s answers to the old wording stay with version %(number)s and are not "

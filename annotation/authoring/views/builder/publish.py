@@ -45,7 +45,8 @@ def task_publish(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
         return answer
     build = Build(task)
     builder_of(task, build.version).renew_items(access.user, task)
-    version = tasks.publish(by=access.user, task=task)
+    wording = request.POST.get("wording", "")
+    version = tasks.publish(by=access.user, task=task, wording=wording)
     said = _("Version %(number)s is published and the task is open.") % {"number": version.number}
     if examples := examples_of(task, version).count():
         said += " " + _("It has %(examples)s.") % {"examples": plural(examples, "example item")}
@@ -62,6 +63,9 @@ def _not_yet(request: HttpRequest, access: Access, task: Task) -> HttpResponse |
     build, shown = Build(task), request.POST.get("total")
     if shown is not None and shown != str(Publishing(build).total):
         return _dialog(request, access, task, status=422, changed=True)
+    wording = request.POST.get("wording", "")
+    if Publishing(build).rewording.answers and wording not in tasks.Wording.values:
+        return _dialog(request, access, task, status=422)
     if is_unconfirmed_text(build.version) and "keep" not in request.POST:
         return _dialog(request, access, task, status=422)
     return None
@@ -98,7 +102,9 @@ def _dialog(
         "cost": found.cost,
         "template_text": is_unconfirmed_text(build.version),
         "refused": status != 200,
-        "republishing": republishing(build),
+        "republishing": republishing(build, found.rewording),
+        "wordings": tasks.Wording.choices,
+        "wording": request.POST.get("wording", ""),
         **count_examples(task, build.version),
         **more,
     }
