@@ -68,6 +68,7 @@ class PairItem(NamedTuple):
     second: int | None = None
     side: int = 0
     repeat: bool = False
+    meta: Mapping[str, str] | None = None  # columns of its file that no field reads
 
 
 class Vote(NamedTuple):
@@ -191,6 +192,7 @@ def add_items(
                     first_id=pair.first,
                     second_id=pair.second,
                     repeat=pair.repeat,
+                    settings={"meta": dict(pair.meta)} if pair.meta else {},
                 )
                 for number, pair in enumerate(new, 1)
             ],

@@ -83,7 +83,7 @@ def import_battles(
         SeenVote(texts[one.topic, *one.left], texts[one.topic, *one.right], one.winner, one.judge)
         for one in battles
     ]
-    votes = _votes(by, task, dimension, seen)
+    votes = _votes(by, task, dimension, seen, [one.meta for one in battles])
     timed = [
         vote._replace(at=one.at, meta=one.meta, order_known=one.at is not None)
         for vote, one in zip(votes, battles, strict=True)
@@ -248,10 +248,19 @@ def _battle_texts(
     return there() if new else known
 
 
-def _votes(by: User, task: Task, dimension: str, seen: Sequence[SeenVote]) -> Sequence[Vote]:
-    """Votes on pairs as they were seen, left and right, items made where they are new."""
+def _votes(
+    by: User,
+    task: Task,
+    dimension: str,
+    seen: Sequence[SeenVote],
+    metas: Iterable[Mapping[str, str] | None] = (),
+) -> Sequence[Vote]:
+    """Votes on pairs as they were seen, left and right, items made where they are new.
+
+    ``metas`` are further columns of each vote; a new item has those that all its votes agree on.
+    """
     workers = workers_named(task.project, {one.judge for one in seen})
-    items = _items(by, task, seen)
+    items = _items(by, task, seen, _agreed(zip(seen, metas, strict=False)))
     votes = []
     for left, right, winner, judge in seen:
         flipped = left.pk > right.pk
@@ -261,14 +270,36 @@ def _votes(by: User, task: Task, dimension: str, seen: Sequence[SeenVote]) -> Se
     return place_votes(votes)
 
 
-def _items(by: User, task: Task, seen: Iterable[SeenVote]) -> dict[tuple[int, int, bool], int]:
+def _agreed(
+    rows: Iterable[tuple[SeenVote, Mapping[str, str] | None]],
+) -> dict[tuple[int, int], dict[str, str]]:
+    """By pair, the columns that say the same in all of its votes."""
+    found: dict[tuple[int, int], dict[str, str]] = {}
+    for vote, meta in rows:
+        first, second = sorted((vote.left.pk, vote.right.pk))
+        pair, own = (first, second), dict(meta or {})
+        known = found.setdefault(pair, own)
+        found[pair] = {name: one for name, one in known.items() if own.get(name) == one}
+    return found
+
+
+def _items(
+    by: User,
+    task: Task,
+    seen: Iterable[SeenVote],
+    metas: Mapping[tuple[int, int], Mapping[str, str]],
+) -> dict[tuple[int, int, bool], int]:
     """The item of each pair as it was seen: one that is shown only so, else one of any side."""
     pairs = {
         (min(a.pk, b.pk), max(a.pk, b.pk)): a for a, b, _, _ in seen
     }  # a topic's texts have one question
     there = _sided(task)
     new = [
-        PairItem(f"{text.topic[:40]}-{first}-{second}", text.topic, text.query, first, second)
+        PairItem(
+            f"{text.topic[:40]}-{first}-{second}",
+            *(text.topic, text.query, first, second),
+            meta=metas.get((first, second)),
+        )
         for (first, second), text in pairs.items()
         if not {(first, second, side) for side in (-1, 0, 1)} & there.keys()
     ]

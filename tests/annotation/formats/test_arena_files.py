@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.formats.imports.tools.arena import Battle, read_battles
-from annotation.models import Answer, Candidate, ImportFile, Task
+from annotation.models import Answer, Candidate, ImportFile, Item, Task
 from crowdqc.errors import Invalid
 from tests.annotation.formats.imports.test_pages import signed_in
 from tests.annotation.formats.test_judgment_formats import run
@@ -149,6 +149,16 @@ def test_battles_come_in_by_the_browser_each_once_and_all_are_accounted_for() ->
     page = brought(client, task, lines[:2] + lines[4:-1])
     assert "All 318 rows are there already; importing adds nothing." in page
     assert Answer.objects.filter(item__task=task).count() == 320
+
+
+@pytest.mark.django_db
+def test_a_battles_own_columns_stay_with_its_item_where_all_its_rows_agree() -> None:
+    task = make_pairs(make.make_project(), n=1)
+    row = {"model_a": "Owl", "model_b": "Wren", "prompt": "Sing?", "winner": "model_a"}
+    rows = [{**row, "judge": f"j{n}", "prompt_id": "p-7", "mood": str(n)} for n in range(2)]
+    brought(signed_in(task.project.owner), task, [json.dumps(one) + "\n" for one in rows])
+    [item] = set(Answer.objects.filter(item__task=task).values_list("item", flat=True))
+    assert Item.objects.get(pk=item).settings["meta"] == {"prompt_id": "p-7"}
 
 
 def brought(client: Client, task: Task, lines: list[str]) -> str:

@@ -27,7 +27,6 @@ from annotation.formats.imports.tables.base import (
     Fit,
     TableReader,
     offer,
-    unread,
 )
 from annotation.formats.imports.tools.arena import ALSO, OUTCOMES, TOPIC, UNNAMED, VERDICT, Battles
 from annotation.formats.imports.winners import SAID, WINNERS
@@ -168,8 +167,6 @@ class ComparisonTable(TableReader, Battles):
             note = _("%(column)s is read as the item that is compared: %(items)s.")
             items = plural(len({one["topic"] for one in checked.good}), "item")
             checked.notes.append(note % {"column": column, "items": items})
-        kept = {row.line: meta for row in rows if (meta := unread(reader, row))}
-        checked.good = Spool({**one, "meta": kept.get(one["line"])} for one in checked.good)
         battles = checked.good
         met: Counter[Any] = Counter(
             (one["judge"], one["topic"], *sorted((one["left"], one["right"]))) for one in battles

@@ -49,6 +49,7 @@ from annotation.files.reading.rows import Problem, Row
 from annotation.files.reading.sources import encoding_of, lines, of_bytes
 from annotation.files.reading.tables import open_table
 from annotation.files.reading.times import parse_moment
+from annotation.formats.imports.tables.base import unread
 from annotation.pair_design import groups_of, tell_groups
 from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT
 from crowdqc.files.json_input import Unreadable, read_json
@@ -221,6 +222,7 @@ class Battles(Importer):
     """The same as rows of an upload."""
 
     slug = "arena"
+    keeps_columns = True
     title = gettext_lazy("Arena battles")
     note = gettext_lazy(
         "A row is one battle: two models, their texts if you have them, and the "
@@ -274,6 +276,7 @@ class Battles(Importer):
             found = _battle(_Line(row.line, checked.problems, reader.mapping, times), raw, UNNAMED)
             if found is None:
                 continue
+            found = found._replace(meta=unread(reader, row) or None)
             battle = _with_topic(find_pair(found, task.pairs), alike)
             if left and left[print_of(battle)]:
                 left[print_of(battle)] -= 1
