@@ -16,7 +16,7 @@ from annotation.formats.uploads import actions as uploads
 from annotation.formats.uploads import process
 from annotation.notifications.actions import task_states as states
 from annotation.notifications.actions import webhook_delivery as deliver
-from annotation.payouts.actions import rejections
+from annotation.payouts.actions import payments, rejections
 from annotation.payouts.actions import sending as payment_sending
 from annotation.privacy.actions import erasure, retention
 from annotation.records.actions import replies
@@ -130,6 +130,12 @@ def forget_told() -> int:
 def remind_overdue_replies() -> int:
     """Remind managers of overdue replies to rejections, once a day each; return how many."""
     return rejections.remind_overdue()
+
+
+@shared_task(ignore_result=True)
+def remind_late_payments() -> int:
+    """Remind managers of approved pay that is unpaid, once a week; return how many projects."""
+    return payments.remind_of_late()
 
 
 @shared_task(ignore_result=True, **HOUR)

@@ -51,6 +51,7 @@ EXCEPTIONS = {
     "files.stored.actions.move_files": "of the machine's owner; what a file holds stays the same",
     "formats.actions.export_files.write": "the file was asked for, which records",
     "payouts.actions.rejections.remind_overdue": "a notice, which is a row",
+    "payouts.actions.payments.remind_of_late": "a notice, which is a row",
     "records.actions.replies.delete_old_replies": "copies of answers that nobody asks for again",
     "notifications.actions.task_states.tell_complete": "a notice, which is a row",
     "traces.actions.alerts.send_alerts": "a notice, which is a row",

@@ -106,9 +106,8 @@ def list_conversations(project: Project, show: str) -> QuerySet[Conversation]:
 
 def count_waiting(project: Project, task: Task | None = None) -> int:
     """Count conversations of the project, or of one task, that await a reply of staff."""
-    rows = Conversation.objects.filter(waits=True)
-    within = rows.filter(task__project=project) if task is None else rows.filter(task=task)
-    return within.count()
+    rows = Conversation.objects.filter(task__project=project, waits=True)
+    return (rows if task is None else rows.filter(task=task)).count()
 
 
 def get_conversation(project: Project, conversation_id: int) -> Conversation:

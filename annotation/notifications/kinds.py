@@ -143,6 +143,9 @@ KINDS: dict[str, Kind] = {
         gettext_lazy("managers"),
         gettext_lazy("An answer to a reply is overdue; told again each day."),
     ),
+    "payment.late": Kind(
+        MANAGERS, gettext_lazy("Approved pay waits longer than 14 days; once a week.")
+    ),
     "rejection.decided": Kind(
         WORKER, gettext_lazy("A rejection was withdrawn, or a reply answered."), always=True
     ),

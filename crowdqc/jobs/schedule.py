@@ -30,6 +30,7 @@ PAUSED_WHEN_READ_ONLY = frozenset(
         "annotation.jobs.exchange_traces",
         "annotation.jobs.fetch_media",
         "annotation.jobs.release_expired",
+        "annotation.jobs.remind_late_payments",
         "annotation.jobs.remind_overdue_replies",
         "annotation.jobs.send_payments",
         "annotation.jobs.settle_traces",
@@ -53,6 +54,10 @@ PERIODIC: dict[str, dict[str, Any]] = {
     "forget-old-replies": {"task": "annotation.jobs.forget_old_replies", "schedule": 3600.0},
     "remind-overdue-replies": {
         "task": "annotation.jobs.remind_overdue_replies",
+        "schedule": 3600.0,
+    },
+    "remind-late-payments": {
+        "task": "annotation.jobs.remind_late_payments",
         "schedule": 3600.0,
     },
     "delete-due-origins": {"task": "annotation.jobs.delete_due_origins", "schedule": 86_400.0},

@@ -122,7 +122,7 @@ def export_menu(run: Run | None) -> dict[str, Any]:
     labels = {name: name.replace("_", " ").capitalize() for name in names} | TABLE_LABELS
     return {
         "export_rows": [(name, labels[name]) for name in names],
-        "export_formats": tuple(exports.FORMATS),
+        "export_formats": sorted(exports.FORMATS, key=lambda form: form != "xlsx"),
         "joined_of_run": "soft_labels" in names,
     }
 

@@ -255,6 +255,17 @@ def _form_of(task: Task, method: str) -> Callable[..., RunForm]:
     return partial(RunForm, options=kind.options, noun=noun, choices=kind.choices(task))
 
 
+def _run_again(request: HttpRequest, access: Access, task: Task, method: str) -> Run:
+    """Start a run with the last one's options, unless one of the method is in progress."""
+    if (active := reads.active_of(task, method)) is not None:
+        words = _("Run %(number)s is in progress; no second one was started.")
+        messages.info(request, words % {"number": active.number})
+        return active
+    options = _chosen(task, method)
+    seed = options.pop("seed", runs.DEFAULT_SEED)
+    return runs.start(by=access.user, task=task, method=method, params=options, seed=seed)
+
+
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def run_start(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
@@ -273,10 +284,7 @@ def run_start(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
             initial["leave_one_out"] = request.GET["leave_one_out"] == "1"
         return _start_page(request, task, method, form_of(initial=initial))
     if "again" in request.POST:
-        options = _chosen(task, method)
-        seed = options.pop("seed", runs.DEFAULT_SEED)
-        started = runs.start(by=access.user, task=task, method=method, params=options, seed=seed)
-        return redirect(run_words.follow_url(started))
+        return redirect(run_words.follow_url(_run_again(request, access, task, method)))
     form = form_of(request.POST)
     if not form.is_valid():
         return _start_page(request, task, method, form, 422)

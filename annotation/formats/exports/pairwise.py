@@ -68,8 +68,8 @@ class PairExport:
 
     @property
     def offered(self) -> tuple[str, ...]:
-        """Formats that pages offer."""
-        return self.formats
+        """Formats that pages offer, first the one that Excel opens with every letter right."""
+        return tuple(sorted(self.formats, key=lambda form: form != "xlsx"))
 
     def lines(self, task: Task, form: str, dimension: str = "") -> Iterator[Any]:
         """Yield the pieces of the file."""

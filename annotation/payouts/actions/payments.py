@@ -10,9 +10,11 @@ import datetime as dt
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Count, Min, Sum
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -29,11 +31,12 @@ from annotation.models import (
     Project,
     Recruitment,
     Rejection,
+    Role,
     Task,
     User,
     Visit,
 )
-from annotation.notifications.actions.notices import notify
+from annotation.notifications.actions.notices import notify, people_of
 from annotation.notifications.actions.webhooks import emit
 from annotation.payouts.actions import ledger as books
 from annotation.payouts.actions.rules import BOOK, require_decider
@@ -485,3 +488,47 @@ def _book_correction_payment(
 def overturned(assignment: Assignment) -> bool:
     """Whether a rejection of this work was taken back."""
     return Rejection.objects.filter(assignment=assignment, outcome="overturned").exists()
+
+
+LATE_AFTER = dt.timedelta(days=14)  # since the approval
+
+
+@transaction.atomic
+def remind_of_late() -> int:
+    """Remind managers once a week of approved pay that waits for them; return how many projects.
+
+    What a platform sends is not theirs to see to, unless it failed or is unclear.
+    """
+    now = timezone.now()
+    late = (
+        Payment.objects.filter(
+            state__in=(State.BY_HAND, State.FAILED, State.UNCLEAR),
+            amount__gt=0,
+            created_at__lt=now - LATE_AFTER,
+            worker__project__deleted_at__isnull=True,
+        )
+        .order_by("worker__project")
+        .values("worker__project")
+        .annotate(total=Sum("amount"))
+        .annotate(people=Count("worker", distinct=True), since=Min("created_at"))
+    )
+    for row in late:
+        project = Project.objects.select_related("owner").get(pk=row["worker__project"])
+        notify(
+            to=[*people_of(project, Role.MANAGER), project.owner],
+            kind="payment.late",
+            text=partial(_late_words, project, row),
+            key=f"payment.late:{project.pk}:{now:%G-%V}",
+            project=project,
+            url=reverse("payment_by_hand", args=[project.pk]),
+        )
+    return len(late)
+
+
+def _late_words(project: Project, row: Mapping[str, Any]) -> str:
+    return _("%(amount)s to %(people)s in %(project)s is approved and unpaid since %(day)s.") % {
+        "amount": numbers.money(row["total"], project.currency),
+        "people": numbers.plural(row["people"], "worker"),
+        "project": project.name,
+        "day": numbers.short_date(row["since"]),
+    }

@@ -11,9 +11,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.accounts.projects import actions as people
-from annotation.models import LedgerEntry, Rejection
-from annotation.payouts.actions import rejections
+from annotation.models import LedgerEntry, Payment, Rejection
+from annotation.payouts.actions import payments, rejections
 from annotation.payouts.actions.proposals import ProposedLine
+from annotation.payouts.selectors.balance import hand_payments
 from crowdqc.errors import Conflict
 from tests.annotation.payouts.test_books import approved, done, told
 from tests.support import factories
@@ -100,3 +101,15 @@ def test_an_overdue_answer_is_named_everywhere_until_it_is_given(world: World) -
     assert "An answer was owed by" in client.get(reverse("work_earnings")).content.decode()
     rejections.decide_reply(by=world.manager, rejection=rejection, overturn=False, note="It is so.")
     assert rejections.remind_overdue() == 0
+
+
+def test_approved_pay_that_waits_two_weeks_is_named_once_a_week(world: World) -> None:
+    [one] = done(world, 1)
+    approved(world, ProposedLine(one.pk))
+    assert payments.remind_of_late() == 0
+    Payment.objects.update(created_at=timezone.now() - dt.timedelta(days=15))
+    assert [payments.remind_of_late() for _ in range(2)] == [1, 1]
+    assert told(world.manager).count("payment.late") == 1
+    assert "1.80" in world.manager.notices.get(kind="payment.late").text
+    payments.mark_sent(by=world.manager, payments=hand_payments(world.project))
+    assert payments.remind_of_late() == 0

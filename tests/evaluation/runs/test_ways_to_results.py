@@ -38,7 +38,8 @@ def test_a_run_starts_in_one_click_and_its_page_leads_to_the_result() -> None:
     waiting = html_of(client.get(there))
     asked = re.search(r'id="run-live" hx-get="([^"]*)"', waiting)
     assert asked and not client.get(asked[1]).headers.get("HX-Redirect")
-    run = Run.objects.get()
+    assert client.post(start_of(task), {"again": "1"})["Location"] == there
+    run = Run.objects.get()  # a second click starts no second run
     Run.objects.filter(pk=run.pk).update(state=RunState.DONE)
     results = f"{reverse('label_items', args=[task.project_id, task.pk])}?run={run.number}"
     assert client.get(asked[1])["HX-Redirect"] == results
