@@ -71,6 +71,7 @@ WORKERS = (
     "templates/annotation/accounts/projects/join",
     "templates/annotation/accounts/projects/nobody_yet.html",
     "templates/annotation/accounts/projects/project_list.html",
+    "templates/annotation/gallery/_own_file.html",
     "templates/annotation/payouts/details.html",
     "templates/account/",
     "templates/mfa/",
@@ -186,7 +187,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "annotation/accounts/demo.py": ("offered_accounts",),
     "annotation/installation/public_demo.py": ("PublicDemo",),
     "annotation/accounts/projects/actions.py": ("open_invitation", "accept_invitation"),
-    "annotation/accounts/projects/forms.py": ("ProjectForm",),
+    "annotation/accounts/projects/forms.py": ("ProjectForm", "FirstProjectForm"),
     "annotation/conversations/actions.py": (
         "write_as_staff",
         "announce",
