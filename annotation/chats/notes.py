@@ -27,6 +27,9 @@ TEXTS: Mapping[str, Promise] = {
         "%(n)s step that came twice, kept once", "%(n)s steps that came twice, kept once", "n"
     ),
     "files_not_kept": ngettext_lazy("%(n)s file not kept", "%(n)s files not kept", "n"),
+    "hidden_messages": ngettext_lazy(
+        "%(n)s hidden message left out", "%(n)s hidden messages left out", "n"
+    ),
     "images_not_kept": ngettext_lazy("%(n)s image not kept", "%(n)s images not kept", "n"),
     "judge_steps_left_out": ngettext_lazy(
         "%(n)s step of a judge left out", "%(n)s steps of judges left out", "n"
@@ -34,6 +37,14 @@ TEXTS: Mapping[str, Promise] = {
     "no_output": ngettext_lazy("%(n)s missing answer", "%(n)s missing answers", "n"),
     "orphan_results": ngettext_lazy(
         "%(n)s tool result without its call", "%(n)s tool results without their calls", "n"
+    ),
+    "other_branches": ngettext_lazy(
+        "%(n)s other branch left out", "%(n)s other branches left out", "n"
+    ),
+    "pages_missing": ngettext_lazy(
+        "%(n)s further page that the file does not hold",
+        "%(n)s further pages that the file does not hold",
+        "n",
     ),
     "private_fields_left_out": ngettext_lazy(
         "%(n)s field about persons left out", "%(n)s fields about persons left out", "n"

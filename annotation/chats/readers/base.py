@@ -152,6 +152,13 @@ class Builder:
         texts = [] if turn is None else [part for part in turn.parts if isinstance(part, TextPart)]
         return self.is_open_as("assistant") and not texts
 
+    def is_reasoning(self) -> bool:
+        """Whether a message of the assistant is open that holds reasoning and nothing else."""
+        turn = self._turn
+        if turn is None or turn.calls or not self.is_open_as("assistant"):
+            return False
+        return bool(turn.parts) and all(part.kind == "reasoning" for part in turn.parts)
+
     def end(self) -> None:
         """Close the message; an empty one is a turn as well."""
         if self._head is not None and not self._filled:
@@ -188,6 +195,8 @@ class Builder:
 
     def call(self, call: ToolCall) -> None:
         """Add a call to the message."""
+        for part in call.result or ():
+            self._note(part)
         self._open().calls.append(_Call(call, None if call.result is None else list(call.result)))
 
     def result(

@@ -46,13 +46,31 @@ FILE_KINDS = {
     "container_upload": "",
     "document": "",
     "search_result": "text",
+    "resource_link": "",
+    "resource": "",
 }
 IMAGES = {"image", "image_url", "input_image", "output_image", "image_file"}
 TEXTS = {"text", "input_text", "output_text", "summary_text", "reasoning_text", "refusal"}
 CALLS = {"tool_use", "server_tool_use", "mcp_tool_use", "tool_call", "server_tool_call", "function"}
+# Results of the AI SDK say in a value of its own whether they failed.
+SDK_VALUES = {"text", "json", "content", "error-text", "error-json", "execution-denied"}
+SDK_FAILED = {"error-text", "error-json", "execution-denied"}
+MCP = {"content", "structuredContent", "isError", "_meta"}  # the fields of a result of MCP
+RESULT_FILES = {"document", "resource", "resource_link"}  # blocks of a result that name a file
+SILENT = {"step-start", "step_start", "token_budget"}  # blocks that say nothing
 RESULTS = {"tool_result", "tool_call_response", "server_tool_call_response", "tool-result"}
 # Fields that say nothing which a reader of the conversation would miss.
-FORMAL = {"type", "id", "index", "signature", "cache_control", "status", "object", "internal"}
+FORMAL = {
+    "type",
+    "id",
+    "index",
+    "signature",
+    "cache_control",
+    "status",
+    "object",
+    "internal",
+    "state",
+}
 
 
 def add_content(builder: Builder, content: Any) -> None:
@@ -76,6 +94,8 @@ def add_block(builder: Builder, block: Any) -> None:
     if not isinstance(block, dict):
         if block is not None:
             add_content(builder, as_text(block))
+        return
+    if type_of(block) in SILENT:
         return
     if is_result(block):
         add_result(builder, block)
@@ -104,16 +124,15 @@ def add_result(builder: Builder, block: Block) -> None:
     kind = type_of(block)
     known = {*FORMAL, "tool_use_id", "tool_call_id", "content", "is_error", "name", "tool_name"}
     known |= {"response", "result", "output", "server_tool_call_response", "caller"}
+    known |= {"toolCallId", "toolName", "isError"}
     builder.leave_out(block, known)
     names = ("content", "response", "result", "output", "server_tool_call_response")
     content = next((block[name] for name in names if block.get(name) is not None), None)
-    failed = bool(block.get("is_error")) or (
-        isinstance(content, dict) and str(content.get("type", "")).endswith("_error")
-    )
+    failed = bool(block.get("is_error") or block.get("isError")) or is_failed(content)
     builder.result(
         result_parts(builder, content),
-        id=text_of(block, "tool_use_id", "tool_call_id", "id"),
-        name=text_of(block, "name", "tool_name")
+        id=text_of(block, "tool_use_id", "tool_call_id", "toolCallId", "id"),
+        name=text_of(block, "name", "tool_name", "toolName")
         or (kind.removesuffix("_tool_result") if kind.endswith("_tool_result") else ""),
         is_error=failed,
     )
@@ -121,12 +140,13 @@ def add_result(builder: Builder, block: Block) -> None:
 
 def result_parts(builder: Builder, content: Any) -> list[Part]:
     """Make the parts of a result: texts and images of its blocks, JSON of anything else."""
+    content = _unwrapped_result(content)
     blocks = content if isinstance(content, list) else [content]
     shown: list[Part] = []
     for block in blocks:
         if block is None:
             continue
-        if type_of(block) in TEXTS | IMAGES | {"document"}:
+        if type_of(block) in TEXTS | IMAGES | RESULT_FILES:
             made = parts_of_block(builder, block)
             shown += [result_part(part.text) if part.kind == "text" else part for part in made]
         elif isinstance(block, dict) and isinstance(content, list) and set(block) == {"text"}:
@@ -138,12 +158,35 @@ def result_parts(builder: Builder, content: Any) -> list[Part]:
     return shown
 
 
+def is_failed(content: Any) -> bool:
+    """Whether a result says itself that its tool failed."""
+    if not isinstance(content, dict):
+        return False
+    kind = type_of(content)
+    return kind.endswith("_error") or kind in SDK_FAILED or content.get("isError") is True
+
+
+def _unwrapped_result(content: Any) -> Any:
+    """Take the blocks out of a result of MCP, or the value out of one of the AI SDK."""
+    if not isinstance(content, dict):
+        return content
+    if content.keys() == {"type", "value"} and type_of(content) in SDK_VALUES:
+        return content["value"]
+    blocks = content.get("content")
+    if not (isinstance(blocks, list) and all(map(type_of, blocks)) and content.keys() <= MCP):
+        return content
+    structured = content.get("structuredContent")
+    repeats = any(parse_json(dict_of(one).get("text")) == structured for one in blocks)
+    return blocks if structured is None or repeats else [*blocks, structured]
+
+
 def parts_of_block(builder: Builder, block: Block) -> Iterable[Part]:
     """Make the parts of a block that is no call and no result."""
     kind = type_of(block) or _untyped(block)
     if kind in TEXTS:
         return _texts(builder, block, kind)
-    if kind in IMAGES:
+    media = text_of(block, "mediaType")
+    if kind in IMAGES or (kind == "file" and media.startswith("image/")):  # of the AI SDK
         return [_image(builder, block)]
     if kind in ("thinking", "reasoning", "redacted_thinking"):
         return _reasoning(builder, block)
@@ -170,7 +213,7 @@ def _texts(builder: Builder, block: Block, kind: str) -> list[Part]:
         value = value.get("value", "")
     if kind == "refusal" or (block.get("refusal") is True):
         builder.notes["refusals"] += 1
-    builder.leave_out(block, {*FORMAL, *names, "image", "mimeType", "logprobs"})
+    builder.leave_out(block, {*FORMAL, *names, "image", "mimeType", "logprobs", "thought"})
     found: list[Part] = [text_part(as_text(value))] if value else []
     if block.get("thought") is True and found:  # Gemini's reasoning
         return [reasoning_part(as_text(value))]
@@ -210,8 +253,8 @@ def _image(builder: Builder, block: Block) -> Part:
         if isinstance(value, dict):
             value = value.get("url") or value.get("file_id") or value.get("path")
         if isinstance(value, str) and value:
-            media = text_of(block, "mimeType", "mime_type", "media_type")
-            if name == "data" and not value.startswith("data:"):
+            media = text_of(block, "mimeType", "mime_type", "media_type", "mediaType")
+            if name == "data" and not value.startswith(("data:", "http:", "https:")):
                 value = f"data:{media or 'image/png'};base64,{value}"
             return image_part(builder_address(builder, value), alt)
     return ImagePart(alt=alt[:300], note="not kept: no address")
@@ -248,11 +291,14 @@ def _file(block: Block, media: str) -> list[Part]:
     source = block.get("source")
     if isinstance(source, dict):
         about |= source
-    name = text_of(about, "filename", "file_name", "title", "name", "file_id", "url", "file_url")
-    given = text_of(about, "media_type", "mime_type", "mimeType", "format")
+    name = text_of(
+        about, "filename", "file_name", "title", "name", "file_id", "url", "file_url", "uri"
+    )
+    given = text_of(about, "media_type", "mime_type", "mimeType", "mediaType", "format")
     if not given and str(about.get("file_data", "")).startswith("data:"):
         given = str(about["file_data"])[5:80].partition(";")[0]
-    text = _document_text(block, source)
+    text = as_text(about["text"]) if kind == "resource" and about.get("text") else ""
+    text = text or _document_text(block, source)
     made: list[Part] = [FilePart(name=name[:200], media_type=(given or media or kind)[:80])]
     transcript = text_of(about, "transcript")
     return made + [text_part(one) for one in (text, transcript) if one]
@@ -278,9 +324,27 @@ def call_of(block: Block) -> ToolCall | None:
         return tool_call(text_of(inner, "name"), inner.get("args", {}), id=text_of(inner, "id"))
     if kind == "tool_use" and "tool_type" in block:  # Inspect's calls that a server made
         return _finished_call(block)
+    if kind == "tool-invocation":
+        return sdk_call(dict_of(block.get("toolInvocation")))
+    if "toolCallId" in block:
+        return sdk_call(block)
     if kind not in CALLS:
         return None
     return read_call(block)
+
+
+def sdk_call(raw: Mapping[str, Any]) -> ToolCall:
+    """Read a call of Vercel's AI SDK, which holds its result once there is one."""
+    name = text_of(raw, "toolName") or type_of(raw).removeprefix("tool-")
+    asked: Any = next((raw[one] for one in ("input", "args", "rawInput") if one in raw), {})
+    made = tool_call(name, asked, id=text_of(raw, "toolCallId"))
+    given = ("errorText", "output", "result")
+    result = next((raw[one] for one in given if raw.get(one) is not None), None)
+    if result is None:
+        return made
+    failed = text_of(raw, "state") in ("output-error", "output-denied") or is_failed(result)
+    parts = tuple(result_parts(Builder(), result))
+    return made.model_copy(update={"result": parts, "is_error": failed})
 
 
 def read_call(raw: Any) -> ToolCall:

@@ -15,7 +15,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.chats.readers import evals, pairs, sources
+from annotation.chats.readers import evals, exports, pairs, sources
 from annotation.chats.readers.base import (
     MAX_COLUMNS,
     Builder,
@@ -31,14 +31,23 @@ from annotation.chats.readers.base import (
     type_of,
 )
 from annotation.chats.readers.items import is_item
-from annotation.chats.readers.messages import add_items, add_messages, is_messages, usage_of
+from annotation.chats.readers.messages import (
+    add_items,
+    add_messages,
+    is_messages,
+    oldest_first,
+    usage_of,
+)
 from annotation.chats.readers.sharegpt import add_turns, is_turns
 from annotation.chats.readers.spans import messages_of
 from annotation.chats.readers.tree import TraceSpan, read_trace
 from crowdqc.web.terms import Words
 
 MAX_PENDING = 200_000  # spans of unfinished traces that are held
-KEYS = ("id", "conversation_id", "chat_id", "uuid", "custom_id", "session_id", "question_id", "key")
+KEYS = (
+    *("id", "conversation_id", "chat_id", "uuid", "custom_id", "session_id", "question_id", "key"),
+    "thread_id",
+)
 # The names of the formats, as pages and the documentation write them.
 FORMATS: dict[str, Words] = {
     "messages": gettext_lazy("Chat messages (OpenAI, Hugging Face)"),
@@ -46,6 +55,9 @@ FORMATS: dict[str, Words] = {
     "responses": gettext_lazy("OpenAI responses"),
     "sharegpt": gettext_lazy("ShareGPT"),
     "wildchat": gettext_lazy("WildChat"),
+    "chatgpt": gettext_lazy("ChatGPT export"),
+    "claude": gettext_lazy("Claude export"),
+    "gemini": gettext_lazy("Gemini contents"),
     "arena": gettext_lazy("Arena battles and MT-bench"),
     "preference": gettext_lazy("Preferences (chosen, rejected)"),
     "prompt": gettext_lazy("Prompt and completion"),
@@ -59,6 +71,11 @@ FORMATS: dict[str, Words] = {
     "langsmith": gettext_lazy("LangSmith runs"),
     "braintrust": gettext_lazy("Braintrust rows"),
 }
+TURNS = ("conversations", "conversation", "messages", "chat", "dialog", "dialogue", "turns")
+STATES = ("values", "channel_values")  # of a thread and of a checkpoint of LangGraph
+LIST_FIELDS = {"object", "first_id", "last_id", "has_more"}  # of a page of OpenAI's API
+# Fields by which chats between people are told.
+GROUP_CHATS = {"Slack": {"type", "ts", "text"}, "Discord": {"guild", "channel", "messages"}}
 # What WildChat tells of its users: left out.
 PRIVATE = {"hashed_ip", "header", "country", "state", "ip", "user_agent", "city"}
 # What a reader raises at a value that its format never has there.
@@ -97,7 +114,8 @@ def recognise_record(raw: Any) -> Shape:
         raise UnreadableRecord(_("This list holds no messages with a role."))
     if not isinstance(raw, dict):
         raise UnreadableRecord(_("A conversation is an object or a list of messages."))
-    for shape in (_trace_shape, _evaluation_shape, _pair_shape, _chat_shape):
+    _refuse_groups_of_people(raw)
+    for shape in (_trace_shape, _evaluation_shape, _pair_shape, _export_shape, _chat_shape):
         if (found := shape(raw)) is not None:
             return found
     names = ", ".join(str(name)[:40] for name in list(raw)[:12])
@@ -153,7 +171,31 @@ def _pair_shape(raw: Mapping[str, Any]) -> Shape | None:
         return _fields("arena", "full_conversation")
     for names in (("chosen", "rejected"), ("preferred_output", "non_preferred_output")):
         if all(raw.get(name) is not None for name in names):
-            return _fields("preference", *names)
+            prompt = [name for name in pairs.PROMPTS if raw.get(name)][:1]
+            return _fields("preference", *names, *(prompt if names[0] == "chosen" else ()))
+    return None
+
+
+def _refuse_groups_of_people(raw: Mapping[str, Any]) -> None:
+    """Refuse exports of chats between people by name: who of them would be the assistant?"""
+    for app, fields in GROUP_CHATS.items():
+        if fields <= raw.keys():
+            raise UnreadableRecord(
+                _("Exports of %(app)s do not say who is the user and who the assistant.")
+                % {"app": app}
+            )
+
+
+def _export_shape(raw: Mapping[str, Any]) -> Shape | None:
+    if dict_of(raw.get("mapping")) and ("current_node" in raw or "conversation_id" in raw):
+        return _fields("chatgpt", "mapping", "current_node")
+    sent = list_of(raw.get("chat_messages"))
+    if sent and all("sender" in dict_of(one) for one in sent):
+        return _fields("claude", "chat_messages", "sender")
+    asked = dict_of(raw.get("request")) or raw
+    contents = list_of(asked.get("contents"))
+    if contents and all("parts" in dict_of(one) for one in contents):
+        return _fields("gemini", "contents", "parts")
     return None
 
 
@@ -167,15 +209,7 @@ def _turns_shape(raw: Mapping[str, Any]) -> Shape | None:
         private = {"conversation_hash", "hashed_ip"} & {*raw, *own[0]}
         if private:
             return _fields("wildchat", "conversation", *sorted(private))
-    for name in (
-        "conversations",
-        "conversation",
-        "messages",
-        "chat",
-        "dialog",
-        "dialogue",
-        "turns",
-    ):
+    for name in TURNS:
         value = list_of(raw.get(name))
         if is_turns(value):
             return _fields("sharegpt", name)
@@ -188,9 +222,16 @@ def _items_shape(raw: Mapping[str, Any]) -> Shape | None:
     output = list_of(raw.get("output"))
     if output and all(isinstance(one, dict) and "type" in one for one in output):
         return _fields("responses", "output")
-    items = list_of(raw.get("items")) or list_of(raw.get("input"))
-    if any(map(is_item, items)) or is_messages(items):
-        return _fields("responses", "items" if raw.get("items") else "input")
+    for name in ("items", "input", "data"):
+        items = list_of(raw.get(name))
+        if any(map(is_item, items)) or is_messages(items):
+            is_thread = any(dict_of(one).get("object") == "thread.message" for one in items)
+            return _fields("messages" if is_thread else "responses", name)
+        if items:
+            break
+    for name in STATES:
+        if inner := _turns_shape(dict_of(raw.get(name))):
+            return Shape(inner.format, (f"{name}.{inner.seen[0]}",))
     if isinstance(raw.get("content"), list) and "stop_reason" in raw:
         return _fields("anthropic", "content", "stop_reason")
     if isinstance(raw.get("choices"), list):
@@ -303,13 +344,31 @@ def _read_row(shape: Shape, row: Any) -> ChatRecord:
     if not isinstance(row, dict) and not (isinstance(row, list) and shape.format in _LISTS):
         raise UnreadableRecord(_("A conversation is an object or a list of messages."))
     try:
-        return _finished(_READERS[shape.format](row, shape.seen), row)
+        shape, row, more = _unwrapped(shape, row)
+        record = _finished(_READERS[shape.format](row, shape.seen), row)
+        return replace(record, chat=add_notes(record.chat, more)) if more else record
     except UnreadableRecord as error:
         raise UnreadableRecord(
             _("Its conversation cannot be read: %(wrong)s.") % {"wrong": error}
         ) from error
     except ODD_VALUES as error:
         raise _odd_value(error) from error
+
+
+def _unwrapped(shape: Shape, row: Any) -> tuple[Shape, Any, dict[str, int]]:
+    """Take the messages out of a state of LangGraph, or of a list as OpenAI's API gives it.
+
+    Returns what is noted as well: whether the list goes on in a page that is not in the file.
+    """
+    holder, _dot, name = shape.seen[0].partition(".")
+    if name and holder in STATES:
+        inner = {**row, **dict_of(row[holder])}
+        return replace(shape, seen=(name,)), {**inner, holder: None}, {}
+    if shape.seen == ("data",):
+        about = {key: one for key, one in row.items() if key not in LIST_FIELDS}
+        about["data"] = oldest_first(list_of(row["data"]))
+        return shape, about, {"pages_missing": 1} if row.get("has_more") is True else {}
+    return shape, row, {}
 
 
 def _odd_value(error: Exception) -> UnreadableRecord:
@@ -401,9 +460,10 @@ def _read_responses(raw: Mapping[str, Any], seen: tuple[str, ...]) -> ChatRecord
     elif isinstance(given, list):
         add_items(builder, given)
     add_items(builder, list_of(raw.get("items")))
+    add_items(builder, list_of(raw.get("data")))
     add_items(builder, list_of(raw.get("output")))
     builder.set_last(**usage_of(dict_of(raw.get("usage"))), model=text_of(raw, "model"))
-    used = {"input", "items", "output", "instructions", "system", "tools", "usage", "model"}
+    used = {"input", "items", "output", "instructions", "system", "tools", "usage", "model", "data"}
     return ChatRecord(
         "responses",
         seen,
@@ -524,6 +584,9 @@ _READERS: dict[str, Callable[[Any, tuple[str, ...]], ChatRecord]] = {
     "responses": _read_responses,
     "sharegpt": _read_sharegpt,
     "wildchat": _read_wildchat,
+    "chatgpt": exports.read_chatgpt,
+    "claude": exports.read_claude,
+    "gemini": exports.read_gemini,
     "arena": pairs.read_arena,
     "preference": pairs.read_preference,
     "prompt": _read_prompt,

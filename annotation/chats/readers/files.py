@@ -105,7 +105,8 @@ def open_values(values: Iterable[Any]) -> ChatFile:
 def holds_chats(source: Source, name: str) -> bool:
     """Whether the first records of a file are conversations or steps of traces.
 
-    Prompts with one answer, or two to choose from, are texts as well as conversations: no.
+    Prompts with one answer, or two to choose from, are texts as well as conversations: no. Two
+    to choose from without a prompt can only be conversations.
     """
     try:
         head = source.head()
@@ -117,7 +118,9 @@ def holds_chats(source: Source, name: str) -> bool:
         return False
     records = [one.record for one in events if isinstance(one, LineRecord)]
     return any(
-        one.format not in PLAIN or question_and_answer(chat) is None
+        one.format not in PLAIN
+        or (one.format == "preference" and one.seen == ("chosen", "rejected"))
+        or question_and_answer(chat) is None
         for one in records
         for chat in one.chats
     )

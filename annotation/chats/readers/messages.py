@@ -5,19 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from annotation.chats.model import Role, reasoning_part, text_part, unknown_part
+from annotation.chats.model import Role, ToolCall, reasoning_part, text_part, unknown_part
 from annotation.chats.readers.base import (
     Builder,
     as_count,
     as_seconds,
     as_text,
     dict_of,
+    list_of,
     moment_text,
     parse_json,
     text_of,
     type_of,
 )
-from annotation.chats.readers.content import add_content, read_call, result_parts
+from annotation.chats.readers.content import (
+    add_content,
+    is_failed,
+    read_call,
+    result_parts,
+    sdk_call,
+)
 from annotation.chats.readers.items import add_item, is_item
 
 ROLES: dict[str, Role] = {
@@ -47,10 +54,16 @@ READ = {
     *("created_at", "timestamp", "time", "started", "seconds", "status", "recipient"),
     *("tool_call_name", "tool_name", "id", "object", "index", "source", "finish_reason"),
     *("stop_reason", "stop_sequence", "invalid_tool_calls", "usage_metadata", "user"),
-    *("additional_kwargs", "response_metadata", "example", "lc_attributes", "artifact", "images"),
+    *("additional_kwargs", "response_metadata", "example", "lc_attributes", "images"),
     *("turn_identifier", "language", "reasoning_details", "container", "phase", "internal"),
-    *("thinking",),
+    *("thinking", "toolInvocations", "toolCallId", "toolName"),
 }
+
+
+TOKENS_IN = ("prompt_tokens", "input_tokens", "promptTokens", "promptTokenCount", "input")
+TOKENS_OUT = (
+    *("completion_tokens", "output_tokens", "completionTokens", "candidatesTokenCount", "output"),
+)
 
 
 def is_message(raw: Any) -> bool:
@@ -70,6 +83,25 @@ def is_messages(value: Any) -> bool:
         and all(is_message(one) or is_item(one) for one in value)
         and any(map(is_message, value))
     )
+
+
+def oldest_first(rows: list[Any]) -> list[Any]:
+    """Turn stored messages and items round where they came newest first, as OpenAI lists them.
+
+    This is told by their times, by calls that follow their outputs, or by an answer at the
+    beginning and a question at the end.
+    """
+    known = [one for one in rows if isinstance(one, dict)]
+    times = [one["created_at"] for one in known if isinstance(one.get("created_at"), int)]
+    if len(times) > 1 and times[0] != times[-1]:
+        return rows[::-1] if times[0] > times[-1] else rows
+    ids = [(text_of(one, "call_id"), type_of(one).endswith("_output")) for one in known]
+    for at, (id, is_output) in enumerate(ids):
+        if id and (id, not is_output) in ids[at + 1 :]:
+            return rows[::-1] if is_output else rows
+    said = [ROLES.get(one["role"]) for one in known if isinstance(one.get("role"), str)]
+    is_turned = said[:1] == ["assistant"] and said[-1] != "assistant"
+    return rows[::-1] if is_turned else rows
 
 
 def add_messages(builder: Builder, messages: Iterable[Any]) -> None:
@@ -141,8 +173,8 @@ def usage_of(usage: Mapping[str, Any]) -> dict[str, int | None]:
         return next((as_count(usage[name]) for name in names if usage.get(name) is not None), None)
 
     return {
-        "tokens_in": first("prompt_tokens", "input_tokens", "promptTokens", "input"),
-        "tokens_out": first("completion_tokens", "output_tokens", "completionTokens", "output"),
+        "tokens_in": first(*TOKENS_IN),
+        "tokens_out": first(*TOKENS_OUT),
     }
 
 
@@ -173,11 +205,26 @@ def _add_body(builder: Builder, raw: Mapping[str, Any]) -> None:
         add_content(
             builder, [image if isinstance(image, dict) else {"type": "image", "url": image}]
         )
-    for call in rows:
+    for call in (*rows, *_failed_calls(builder, raw), *map(sdk_call, _invocations(raw))):
         builder.call(call)
     legacy = raw.get("function_call")
     if isinstance(legacy, dict):
         builder.call(read_call(legacy))
+
+
+def _failed_calls(builder: Builder, raw: Mapping[str, Any]) -> Iterable[ToolCall]:
+    """Calls that LangChain could not parse; the reason is named."""
+    for one in list_of(raw.get("invalid_tool_calls")):
+        builder.leave_out({"error": dict_of(one).get("error")}, ())
+        yield read_call(one).model_copy(update={"is_error": True})
+
+
+def _invocations(raw: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Calls that the AI SDK writes beside the text, but for those that are among the parts."""
+    parts = map(dict_of, list_of(raw.get("parts")))
+    there = {text_of(dict_of(one.get("toolInvocation")) or one, "toolCallId") for one in parts}
+    rows = map(dict_of, list_of(raw.get("toolInvocations")))
+    return [one for one in rows if one and text_of(one, "toolCallId") not in there]
 
 
 def _repeats(block: Any, ids: set[str]) -> bool:
@@ -209,9 +256,12 @@ def _add_result(builder: Builder, raw: Mapping[str, Any]) -> None:
     builder.leave_out(raw, READ)
     builder.result(
         shown,
-        id=text_of(raw, "tool_call_id", "tool_use_id", "call_id"),
-        name=text_of(raw, "name", "function", "tool_name", "tool_call_name"),
-        is_error=bool(error) or raw.get("status") == "error" or bool(raw.get("is_error")),
+        id=text_of(raw, "tool_call_id", "tool_use_id", "call_id", "toolCallId"),
+        name=text_of(raw, "name", "function", "tool_name", "tool_call_name", "toolName"),
+        is_error=bool(error)
+        or raw.get("status") == "error"
+        or bool(raw.get("is_error"))
+        or is_failed(content),
         seconds=as_seconds(raw.get("seconds")),
     )
 

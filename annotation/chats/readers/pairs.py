@@ -44,6 +44,9 @@ OUTCOMES: dict[str, Winner] = {
 JUDGES = ("judge", "judge_hash", "user", "user_id", "annotator", "evaluation_session_id")
 TIMES = ("tstamp", "timestamp", "created_at", "time")
 PROMPTS = ("prompt", "query", "instruction", "question")
+# How HH-RLHF writes a whole conversation as one text.
+TRANSCRIPT = re.compile(r"\s*Human:.*\n\nAssistant:", re.DOTALL)
+SPEAKER = re.compile(r"\n\n(Human|Assistant):[ ]?")
 KEYS = ("question_id", "id", "conversation_id", "battle_id")
 
 
@@ -199,10 +202,26 @@ def _as_messages(value: Any, role: str) -> list[Any]:
     parsed = parse_json(value)
     if parsed in (None, ""):
         return []
+    if isinstance(parsed, str) and TRANSCRIPT.match(parsed):
+        said = SPEAKER.split(f"\n\n{parsed.lstrip()}")[1:]
+        turns = [
+            {"role": who, "content": text} for who, text in zip(said[::2], said[1::2], strict=True)
+        ]
+        is_open = role == "user" and not turns[-1]["content"].strip()  # what is to be answered
+        return turns[:-1] if is_open else turns
     if is_messages(parsed):
         return list(parsed)
     rows = parsed if isinstance(parsed, list) else [parsed]
     return [{"role": role, "content": _content(one)} for one in rows]
+
+
+def _questions(messages: list[Any]) -> list[Any]:
+    rows = [one for one in messages if isinstance(one, dict)]
+    return [
+        one.get("content")
+        for one in rows
+        if ROLES.get(str(one.get("role", "")).casefold()) == "user"
+    ]
 
 
 def read_preference(raw: Mapping[str, Any], seen: tuple[str, ...]) -> ChatRecord:
@@ -214,12 +233,15 @@ def read_preference(raw: Mapping[str, Any], seen: tuple[str, ...]) -> ChatRecord
         tools = inner.get("tools") if isinstance(inner, dict) else tools
         better, other = raw["preferred_output"], raw.get("non_preferred_output")
     else:
-        before = _as_messages(raw.get("prompt"), "user")
+        prompt = next((raw[name] for name in PROMPTS if raw.get(name)), None)
+        before = _as_messages(prompt, "user")
         better, other = raw.get("chosen"), raw.get("rejected")
     sides = []
     for value in (better, other):
         builder = Builder()
-        add_messages(builder, [*before, *_as_messages(value, "assistant")])
+        messages = _as_messages(value, "assistant")
+        is_whole = _questions(before) == _questions(messages)[: len(_questions(before))]
+        add_messages(builder, messages if is_whole else [*before, *messages])
         sides.append(builder.chat(parse_json(tools)))
     left, right = sides
     pair = ChatPair(
@@ -230,7 +252,7 @@ def read_preference(raw: Mapping[str, Any], seen: tuple[str, ...]) -> ChatRecord
         "model_a",
         topic=text_of(raw, "prompt_id", "id"),
     )
-    used = {"prompt", "chosen", "rejected", "input", "preferred_output", "non_preferred_output"}
+    used = {*PROMPTS, "chosen", "rejected", "input", "preferred_output", "non_preferred_output"}
     used |= {"tools", "chosen_model", "rejected_model"}
     return ChatRecord(
         "preference", seen, pair.left, text_of(raw, "id"), pair=pair, meta=meta_of(raw, used)

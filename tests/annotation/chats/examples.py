@@ -58,6 +58,24 @@ PAIR_A = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "le
 PAIR_B = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "right"}]
 LEFT, RIGHT = ["user: q", "assistant: left"], ["user: q", "assistant: right"]
 
+
+def _node(
+    parent: str,
+    role: str,
+    text: str = "",
+    *,
+    recipient: str = "all",
+    name: str = "",
+    content: dict[str, Any] | None = None,
+    **about: Any,
+) -> dict[str, Any]:
+    """A node of ChatGPT's tree."""
+    content = content or {"content_type": "text", "parts": [text]}
+    author = {"role": role, "name": name}
+    message = {"author": author, "content": content, "recipient": recipient, "metadata": about}
+    return {"parent": parent, "message": message}
+
+
 # format, record, outline of its conversation
 ONE: list[tuple[str, Any, list[str]]] = [
     ("messages", {"messages": OPENAI}, WEATHER),
@@ -334,6 +352,321 @@ ONE: list[tuple[str, Any, list[str]]] = [
         },
         ["user: 1+1?", "assistant: Add.", "assistant: It is 2.", "assistant: So 4."],
     ),
+    (  # ChatGPT's export: an answer that was made again, a tool, and a system prompt that is empty
+        "chatgpt",
+        {
+            "conversation_id": "c1",
+            "title": "Jokes",
+            "current_node": "a3",
+            "mapping": {
+                "r": {"id": "r", "parent": None, "message": None},
+                "s": _node("r", "system", ""),
+                "u": _node("s", "user", "Tell a joke"),
+                "a1": _node("u", "assistant", "FIRST"),
+                "x": _node("a1", "user", "More"),
+                "t": _node(
+                    "u",
+                    "assistant",
+                    content={
+                        "content_type": "thoughts",
+                        "thoughts": [{"summary": "A joke", "content": "hm"}],
+                    },
+                ),
+                "c": _node("t", "assistant", "{}", recipient="web.run"),
+                "o": _node("c", "tool", "found", name="web.run"),
+                "a2": _node("o", "assistant", "SECOND"),
+                "h": _node("a2", "user", "Hidden", is_visually_hidden_from_conversation=True),
+                "a3": _node("h", "assistant", "THIRD"),
+            },
+        },
+        [
+            "user: Tell a joke",
+            "assistant: (thinks) > web.run({}) = found",
+            "assistant: SECOND",
+            "assistant: THIRD",
+        ],
+    ),
+    (  # Claude's export, whose text is empty beside blocks; an attachment with its text
+        "claude",
+        {
+            "uuid": "u0",
+            "account": {"uuid": "x"},
+            "chat_messages": [
+                {
+                    "uuid": "m1",
+                    "sender": "human",
+                    "text": "Ask",
+                    "content": [],
+                    "attachments": [{"file_name": "a.txt", "extracted_content": "inside"}],
+                },
+                {"uuid": "m2", "sender": "assistant", "text": "OTHER", "parent_message_uuid": "m1"},
+                {
+                    "uuid": "m3",
+                    "parent_message_uuid": "m1",
+                    "sender": "assistant",
+                    "text": "",
+                    "content": [
+                        {"type": "thinking", "thinking": "hmm", "start_timestamp": "x"},
+                        {"type": "tool_use", "name": "web_search", "input": {"q": 1}},
+                        {
+                            "type": "tool_result",
+                            "name": "web_search",
+                            "content": [{"type": "text", "text": "found"}],
+                        },
+                        {"type": "text", "text": "Reply"},
+                    ],
+                },
+            ],
+        },
+        [
+            "user: Ask [a.txt] inside",
+            'assistant: (thinks) > web_search({"q": 1}) = found',
+            "assistant: Reply",
+        ],
+    ),
+    (  # a stored call of Gemini
+        "gemini",
+        {
+            "request": {
+                "systemInstruction": {"parts": [{"text": "Be brief."}]},
+                "contents": [
+                    {
+                        "role": "user",
+                        "parts": [
+                            {"text": "Weather?"},
+                            {
+                                "inline_data": {
+                                    "mime_type": "image/png",
+                                    "data": PNG.partition(",")[2],
+                                }
+                            },
+                        ],
+                    },
+                    {
+                        "role": "model",
+                        "parts": [
+                            {"text": "Look.", "thought": True},
+                            {
+                                "functionCall": {"name": "get_weather", "args": {"city": "Paris"}},
+                                "thoughtSignature": "eA==",
+                            },
+                        ],
+                    },
+                    {
+                        "role": "user",
+                        "parts": [
+                            {"functionResponse": {"name": "get_weather", "response": {"t": 18}}}
+                        ],
+                    },
+                ],
+            },
+            "response": {
+                "candidates": [
+                    {
+                        "content": {
+                            "parts": [
+                                {"executableCode": {"language": "PYTHON", "code": "print(2)"}},
+                                {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "2"}},
+                                {"text": "18 degrees."},
+                            ]
+                        }
+                    },
+                    {"content": {"parts": [{"text": "It is warm."}]}},
+                ],
+            },
+        },
+        [
+            "system: Be brief.",
+            "user: Weather? [image]",
+            'assistant: (thinks) > get_weather({"city": "Paris"}) = {"t": 18}',
+            "assistant: > code_execution(print(2)) = 2",
+            "assistant: 18 degrees.",
+        ],
+    ),
+    (  # items as OpenAI's API lists them, newest first
+        "responses",
+        {
+            "object": "list",
+            "data": [
+                {
+                    "id": "m2",
+                    "type": "message",
+                    "role": "assistant",
+                    "content": [{"type": "output_text", "text": "18 degrees."}],
+                },
+                {"type": "function_call_output", "call_id": "call_1", "output": "18C"},
+                {
+                    "type": "function_call",
+                    "call_id": "call_1",
+                    "name": "get_weather",
+                    "arguments": '{"city": "Paris"}',
+                },
+                {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Look."}]},
+                {
+                    "id": "m1",
+                    "type": "message",
+                    "role": "user",
+                    "content": [{"type": "input_text", "text": "Weather?"}],
+                },
+            ],
+            "has_more": False,
+        },
+        ["user: Weather?", f"assistant: (thinks) {CALL}", "assistant: 18 degrees."],
+    ),
+    (  # messages of a thread of OpenAI's assistants, newest first
+        "messages",
+        {
+            "object": "list",
+            "data": [
+                {
+                    "object": "thread.message",
+                    "created_at": 60,
+                    "role": "assistant",
+                    "content": [
+                        {"type": "text", "text": {"value": "18 degrees.", "annotations": []}}
+                    ],
+                },
+                {
+                    "object": "thread.message",
+                    "created_at": 50,
+                    "role": "user",
+                    "content": [{"type": "text", "text": {"value": "Weather?", "annotations": []}}],
+                },
+            ],
+            "has_more": True,
+        },
+        ["user: Weather?", "assistant: 18 degrees."],
+    ),
+    (  # the state of a thread of LangGraph, with a call that could not be read
+        "messages",
+        {
+            "thread_id": "t1",
+            "values": {
+                "messages": [
+                    {"type": "human", "content": "Weather?"},
+                    {
+                        "type": "ai",
+                        "content": "",
+                        "tool_calls": [
+                            {"name": "get_weather", "args": {"city": "Paris"}, "id": "c1"}
+                        ],
+                        "invalid_tool_calls": [{"name": "draw", "args": "{x", "id": "c2"}],
+                    },
+                    {"type": "tool", "content": "18C", "tool_call_id": "c1"},
+                    {"type": "ai", "content": "18 degrees."},
+                ]
+            },
+        },
+        ["user: Weather?", f"assistant: {CALL} > draw({{x) = !?", "assistant: 18 degrees."],
+    ),
+    (  # Vercel's AI SDK: calls hold their results
+        "messages",
+        {
+            "messages": [
+                {
+                    "role": "user",
+                    "parts": [
+                        {"type": "text", "text": "Weather?"},
+                        {"type": "file", "mediaType": "image/png", "url": PNG},
+                    ],
+                },
+                {
+                    "role": "assistant",
+                    "parts": [
+                        {"type": "step-start"},
+                        {
+                            "type": "tool-get_weather",
+                            "toolCallId": "c1",
+                            "state": "output-available",
+                            "input": {"city": "Paris"},
+                            "output": "18C",
+                        },
+                        {
+                            "type": "dynamic-tool",
+                            "toolName": "draw",
+                            "toolCallId": "c2",
+                            "state": "output-error",
+                            "input": {},
+                            "errorText": "no pen",
+                        },
+                        {"type": "text", "text": "18 degrees.", "state": "done"},
+                    ],
+                },
+                {"role": "user", "content": "Rome?"},
+                {
+                    "role": "assistant",
+                    "content": "20.",
+                    "toolInvocations": [
+                        {
+                            "state": "result",
+                            "toolCallId": "c3",
+                            "toolName": "find",
+                            "args": {"q": 1},
+                            "result": "20",
+                        }
+                    ],
+                },
+                {
+                    "role": "assistant",
+                    "content": [
+                        {"type": "tool-call", "toolCallId": "c4", "toolName": "find", "input": {}}
+                    ],
+                },
+                {
+                    "role": "tool",
+                    "content": [
+                        {
+                            "type": "tool-result",
+                            "toolCallId": "c4",
+                            "toolName": "find",
+                            "output": {"type": "error-text", "value": "none"},
+                        }
+                    ],
+                },
+            ]
+        },
+        [
+            "user: Weather? [image]",
+            f"assistant: 18 degrees. {CALL} > draw({{}}) = !no pen",
+            "user: Rome?",
+            'assistant: 20. > find({"q": 1}) = 20',
+            "assistant: > find({}) = !none",
+        ],
+    ),
+    (  # results of MCP, with structured content that no text repeats
+        "messages",
+        [
+            {"role": "user", "content": "Weather?"},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [
+                    {"id": "c1", "function": {"name": "a", "arguments": "{}"}},
+                    {"id": "c2", "function": {"name": "b", "arguments": "{}"}},
+                ],
+            },
+            {
+                "role": "tool",
+                "tool_call_id": "c1",
+                "content": {
+                    "content": [
+                        {"type": "text", "text": "18C"},
+                        {"type": "resource", "resource": {"uri": "file:///b", "text": "inside"}},
+                    ],
+                    "structuredContent": {"t": 18},
+                },
+            },
+            {
+                "role": "tool",
+                "tool_call_id": "c2",
+                "content": {"content": [{"type": "text", "text": "no pen"}], "isError": True},
+            },
+        ],
+        [
+            "user: Weather?",
+            'assistant: > a({}) = 18C\n[file: file:///b]\ninside\n{"t": 18} > b({}) = !no pen',
+        ],
+    ),
 ]
 
 # format, record, outlines of both sides, winner
@@ -417,6 +750,23 @@ TWO: list[tuple[str, Any, list[str], list[str], str]] = [
     (
         "preference",
         {"prompt": PAIR_A[:1], "chosen": PAIR_A[1:], "rejected": PAIR_B[1:]},
+        LEFT,
+        RIGHT,
+        "model_a",
+    ),
+    (  # HH-RLHF: each side is a whole conversation in one text
+        "preference",
+        {
+            "chosen": "\n\nHuman: q\n\nAssistant: Well?\n\nHuman: More\n\nAssistant: left",
+            "rejected": "\n\nHuman: q\n\nAssistant: Well?\n\nHuman: More\n\nAssistant: right",
+        },
+        ["user: q", "assistant: Well?", "user: More", "assistant: left"],
+        ["user: q", "assistant: Well?", "user: More", "assistant: right"],
+        "model_a",
+    ),
+    (  # the prompt stands beside the conversations as well
+        "preference",
+        {"question": "q", "chosen": PAIR_A, "rejected": PAIR_B},
         LEFT,
         RIGHT,
         "model_a",

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotation.chats.model import MAX_TURNS, Chat, dump_chat, load_chat
-from annotation.chats.readers.base import fit_document
+from annotation.chats.readers.base import UnreadableRecord, fit_document
 from annotation.chats.readers.dispatch import RecordReader, read_record
 from annotation.chats.readers.files import LineRecord, open_values
 from annotation.chats.readers.tree import TraceSpan, order_spans, read_trace
@@ -90,6 +90,111 @@ def as_parts(steps: list[Step]) -> list[dict[str, Any]]:
     return messages
 
 
+def as_langchain(steps: list[Step]) -> list[dict[str, Any]]:
+    """Write a conversation as messages of LangChain."""
+    messages: list[dict[str, Any]] = []
+    for at, (role, text, calls) in enumerate(steps):
+        rows = [
+            {"id": f"{at}-{n}", "name": name, "args": {"x": x}}
+            for n, (name, x, _) in enumerate(calls)
+        ]
+        kind = "human" if role == "user" else "ai"
+        messages.append({"type": kind, "content": text, **({"tool_calls": rows} if rows else {})})
+        messages += [
+            {"type": "tool", "tool_call_id": f"{at}-{n}", "content": result}
+            for n, (_, _, result) in enumerate(calls)
+            if result is not None
+        ]
+    return messages
+
+
+def as_ui(steps: list[Step]) -> list[dict[str, Any]]:
+    """Write a conversation as messages of Vercel's AI SDK, whose calls hold their results."""
+    return [
+        {
+            "role": role,
+            "parts": [
+                {"type": "text", "text": text},
+                *(
+                    {"type": f"tool-{name}", "toolCallId": f"{at}-{n}", "input": {"x": x}}
+                    | ({} if result is None else {"output": result})
+                    for n, (name, x, result) in enumerate(calls)
+                ),
+            ],
+        }
+        for at, (role, text, calls) in enumerate(steps)
+    ]
+
+
+def as_gemini(steps: list[Step]) -> dict[str, Any]:
+    """Write a conversation as contents of Gemini."""
+    contents: list[dict[str, Any]] = []
+    for at, (role, text, calls) in enumerate(steps):
+        asked = [
+            {"functionCall": {"id": f"{at}-{n}", "name": name, "args": {"x": x}}}
+            for n, (name, x, _) in enumerate(calls)
+        ]
+        given = [
+            {"functionResponse": {"id": f"{at}-{n}", "name": name, "response": result}}
+            for n, (name, _, result) in enumerate(calls)
+            if result is not None
+        ]
+        who = "user" if role == "user" else "model"
+        contents.append({"role": who, "parts": [{"text": text}, *asked]})
+        contents += [{"role": "user", "parts": given}] if given else []
+    return {"contents": contents}
+
+
+def as_claude(steps: list[Step]) -> dict[str, Any]:
+    """Write a conversation as Claude's export, with another branch beside each message."""
+    rows: list[dict[str, Any]] = []
+    parent = "00000000-0000-4000-8000-000000000000"
+    for at, (message, (role, _, _)) in enumerate(
+        zip(as_anthropic_whole(steps), steps, strict=True)
+    ):
+        sender = "human" if role == "user" else role
+        kept = {"uuid": f"m{at}", "sender": sender, "content": message}
+        rows.append(
+            {"uuid": f"o{at}", "sender": sender, "text": "o", "parent_message_uuid": parent}
+        )
+        rows.append({**kept, "parent_message_uuid": parent})
+        parent = f"m{at}"
+    return {"uuid": "c", "chat_messages": rows}
+
+
+def as_anthropic_whole(steps: list[Step]) -> list[list[dict[str, Any]]]:
+    """Write the blocks of each step, with the results beside the calls."""
+    blocks = []
+    for message in as_anthropic(steps):
+        if message["content"][0]["type"] == "tool_result":
+            blocks[-1] += message["content"]
+        else:
+            blocks.append(message["content"])
+    return blocks
+
+
+def as_chatgpt(steps: list[Step]) -> dict[str, Any]:
+    """Write a conversation as ChatGPT's export, with another branch beside each message."""
+    mapping: dict[str, Any] = {"root": {"parent": None, "message": None}}
+
+    def add(role: str, text: str, **more: Any) -> None:
+        content = {"content_type": "text", "parts": [text]}
+        for name in ("other", "node"):
+            message = {"author": {"role": role}, "content": content, **more}
+            mapping[f"{name}{len(mapping) // 2}"] = {"parent": parents[-1], "message": message}
+        parents.append([*mapping][-1])
+
+    parents = ["root"]
+    for role, text, calls in steps:
+        add(role, text)
+        for name, x, _ in calls:
+            add("assistant", json.dumps({"x": x}), recipient=name)
+        for _, _, result in calls:
+            if result is not None:
+                add("tool", result)
+    return {"id": "c", "mapping": mapping, "current_node": parents[-1]}
+
+
 def counted(chat: Chat) -> tuple[int, int, int]:
     """Count turns, calls, and calls with a result."""
     calls = [call for turn in chat.turns for call in turn.calls]
@@ -103,11 +208,26 @@ def test_turns_calls_and_results_are_the_same_in_all_formats(steps: list[Step]) 
     expected = len(steps), len(calls), sum(result is not None for *_, result in calls)
     chats = [
         read_record({"messages": write(steps)}).chat
-        for write in (as_openai, as_anthropic, as_parts)
+        for write in (as_openai, as_anthropic, as_parts, as_langchain, as_ui)
     ]
-    assert [counted(chat) for chat in chats] == [expected] * 3
+    chats += [read_record(write(steps)).chat for write in (as_gemini, as_claude)]
+    assert [counted(chat) for chat in chats] == [expected] * 7
     assert all(outline(chat) == outline(chats[0]) for chat in chats)
     assert load_chat(json.loads(dump_chat(chats[0]))) == chats[0]
+
+
+@given(CONVERSATION)
+@settings(max_examples=30, deadline=None)
+def test_a_tree_gives_the_branch_shown_last_and_counts_every_other(steps: list[Step]) -> None:
+    calls = [call for _, _, rows in steps for call in rows]
+    results = sum(result is not None for *_, result in calls)
+    chat = read_record(as_chatgpt(steps)).chat
+    assert counted(chat) == (len(steps), len(calls), results)
+    assert [turn.text for turn in chat.turns] == [
+        turn.text for turn in read_record(as_openai(steps)).chat.turns
+    ]
+    assert f"other_branches:{len(steps) + len(calls) + results}" in chat.notes
+    assert f"other_branches:{len(steps)}" in read_record(as_claude(steps)).chat.notes
 
 
 def as_spans(steps: list[Step]) -> list[TraceSpan]:
@@ -203,6 +323,36 @@ def test_results_without_their_call_become_turns() -> None:
     chat = read_record(raw).chat
     assert [(turn.role, turn.name, turn.text) for turn in chat.turns][1] == ("tool", "find", "late")
     assert chat.notes == ("orphan_results:1",)
+
+
+def test_what_an_export_leaves_out_is_counted_and_named() -> None:
+    slugs = ("chatgpt", "claude", "gemini")
+    records = {slug: read_record(raw) for slug, raw, _ in ONE if slug in slugs}
+    assert {slug: record.chat.notes for slug, record in records.items()} == {
+        "chatgpt": ("hidden_messages:1", "other_branches:1"),
+        "claude": ("files_not_kept:1", "other_branches:1", "private_fields_left_out:1"),
+        "gemini": ("other_branches:1",),
+    }
+    assert {slug: record.meta["other_branches"] for slug, record in records.items()} == {
+        "chatgpt": "assistant: FIRST (2)",
+        "claude": "assistant: OTHER (1)",
+        "gemini": "assistant: It is warm. (1)",
+    }
+    assert "x" not in records["claude"].meta.values()
+    thread = next(raw for _, raw, _ in ONE if isinstance(raw, dict) and raw.get("has_more"))
+    assert read_record(thread).chat.notes == ("pages_missing:1",)
+
+
+@pytest.mark.parametrize(
+    ("app", "raw"),
+    [
+        ("Slack", {"type": "message", "user": "U1", "text": "Hi", "ts": "1790000000.000100"}),
+        ("Discord", {"guild": {}, "channel": {}, "messages": [{"content": "Hi"}]}),
+    ],
+)
+def test_a_chat_between_people_is_refused_by_name(app: str, raw: dict[str, Any]) -> None:
+    with pytest.raises(UnreadableRecord, match=app):
+        read_record(raw)
 
 
 def test_what_exceeds_the_limits_is_cut_and_noted() -> None:
