@@ -69,8 +69,7 @@ def project_first(request: HttpRequest) -> HttpResponse:
         except (Invalid, LimitExceeded) as error:
             add_errors(form, error)
         else:
-            assert file.task is not None  # noqa: S101
-            return redirect("task_import_file", file.task.project_id, file.task_id, file.pk)
+            return redirect("task_import_file", file.project_id, file.task_id, file.pk)
     page = "annotation/accounts/projects/nobody_yet.html"
     return render(request, page, {"form": form}, status=422)
 
