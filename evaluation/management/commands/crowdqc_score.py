@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shlex
 from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -140,7 +141,13 @@ def open_file(
     mapping = {name: one for name, one in guessed.items() if one not in taken} | chosen
     label = next((name for name in ROLES["label"] if name in own), "label")
     column = mapping.get(label, label)
-    found = check_rows(None, slug, sheet, mapping, {column: uses} if uses else {})
+    fixes: dict[str, dict[str, str]] = {column: dict(uses)} if uses else {}
+    found = check_rows(None, slug, sheet, mapping, fixes)
+    for one in found.checked.about.get("offers", ()) if uses else ():  # of other columns
+        if (uses or {}).get(one["value"]) == one["use"]:
+            fixes.setdefault(one["column"], {})[one["value"]] = one["use"]
+    if fixes.keys() - {column}:
+        found = check_rows(None, slug, sheet, mapping, fixes)
     if found.unmapped:
         names = ", ".join(str(one.label).lower() for one in found.unmapped)
         raise Invalid(
@@ -149,11 +156,15 @@ def open_file(
                 "file": f"Name the columns {KINDS[slug].needs}, or say --worker, --item, --label."
             },
         )
+    choices = "\n".join(offered_lines(slug, found))
     if not found.checked.good:
         reasons = itertools.islice(rejected_lines(found), NAMED)
-        raise Invalid("No row can be used.", fields={"rows": "\n".join(reasons)})
+        told = {"rows": "\n".join(reasons), "offers": choices}
+        raise Invalid(
+            "No row can be used.", fields={one: said for one, said in told.items() if said}
+        )
     if found.checked.about["cannot"]:
-        raise Invalid(found.checked.about["cannot"][1])
+        raise Invalid(found.checked.about["cannot"][1], fields={"offers": choices})
     return slug, found
 
 
@@ -179,12 +190,20 @@ def columns_told(slug: str, found: CheckedFile) -> Iterator[str]:
     yield from found.checked.notes
     for one in found.checked.about.get("warnings", ()):
         yield f"Warning: {one['head']} {one['text']}"
+    yield from offered_lines(slug, found)
     rows = list(rejected_lines(found))
     if rows:
         yield f"{plural(len(rows), 'row')} left out:"
         yield from rows[:NAMED]
         if len(rows) > NAMED:
             yield f"... {len(rows) - NAMED:,} more; --out writes all of them to {LEFT_OUT}"
+
+
+def offered_lines(slug: str, found: CheckedFile) -> Iterator[str]:
+    """Yield a line for each other reading of a value, with the option that chooses it."""
+    for one in found.checked.about["offers"]:
+        option = shlex.quote(f"{one['value']}={one['use']}")
+        yield f"{one['text']}: --read {option}"
 
 
 def rejected_lines(found: CheckedFile) -> Iterator[str]:

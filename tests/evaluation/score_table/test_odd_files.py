@@ -218,3 +218,49 @@ def test_packed_files_are_refused_for_their_own_reason(
     path.write_bytes(content)
     with pytest.raises(Invalid, match=reason):
         open_file(path)
+
+
+PRICES = [950, 1200, 2500, 1100, 850, 1000]  # of six items
+ONLY_DECIMALS = [1.5, 2.25, 3, 1.75, 2, 4]
+
+
+def rated(write: Callable[[Any], str], prices: list[Any]) -> str:
+    pairs = ((k, n, write(prices[n])) for n in range(6) for k in range(3))
+    return text("worker\titem\tscore", *(f"w{k}\ti{n}\t{said}" for k, n, said in pairs))
+
+
+@pytest.mark.parametrize(
+    ("write", "prices", "uses", "scores"),
+    [
+        ("{:,}".format, PRICES, {}, PRICES),
+        (lambda x: f"{x:,}".replace(",", "."), PRICES, {".": ""}, PRICES),
+        (lambda x: f"{x + 250:,}", PRICES, {",": ""}, [x + 250 for x in PRICES]),
+        (lambda x: f"{x:.3f}".replace(".", ","), ONLY_DECIMALS, {",": "."}, ONLY_DECIMALS),
+        ("{:.3f}".format, ONLY_DECIMALS, {}, ONLY_DECIMALS),
+        (
+            lambda x: f"{x:,.1f}",
+            [950.5, 999, 1000, 100, 200, 300],
+            {},
+            [950.5, 999, 1000, 100, 200, 300],
+        ),
+        ("{}".format, PRICES, {}, PRICES),
+    ],
+    ids=["comma", "point", "all grouped", "all decimals", "3 decimals", "both", "plain"],
+)
+def test_marks_of_thousands_are_told_from_decimals_or_asked_for(
+    write: Callable[[Any], str],
+    prices: list[Any],
+    uses: dict[str, str],
+    scores: list[Any],
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "prices.tsv"
+    path.write_text(rated(write, prices))
+    if uses:
+        with pytest.raises(Invalid) as asked:
+            open_file(path)
+        assert len(asked.value.fields["offers"].splitlines()) == 2
+    _, found = open_file(path, uses=uses)
+    factor = found.checked.about["factor"]
+    assert not list(found.checked.problems) and len(found.checked.good) == 18
+    assert [one["score"] / factor for one in found.checked.good][::3] == scores

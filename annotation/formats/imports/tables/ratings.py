@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
@@ -18,12 +19,14 @@ from annotation.files.reading.recognise import (
     WORKERS,
     fill_by_values,
 )
+from annotation.files.reading.values import plain_number
 from annotation.formats.imports.candidates import key_of
 from annotation.formats.imports.tables.base import (
     Fit,
     Fixes,
     LastCounts,
     TableReader,
+    offer,
     unread,
 )
 from annotation.task_types.scales import DECIMAL, MAX_POINTS, scaled
@@ -38,7 +41,10 @@ MARKS = (
 )
 MIN_MARKS = 4
 RATED = "a text or its id"
-HIGHEST = 100
+HIGHEST = 10_000  # of what is stored
+GROUPS = {mark: re.compile(rf"[+-]?[1-9]\d{{0,2}}(?:{re.escape(mark)}\d{{3}})+") for mark in ",."}
+LEAST_WHOLE = 100  # beside 1,200 a number from here on says that the comma is of thousands
+THOUSANDS, DECIMALS = "", "."  # what a mark in numbers is read as
 MOST_PLACES = 2  # of decimals, which are stored times 10 or 100
 
 
@@ -89,7 +95,7 @@ class RatingTable(TableReader):
         if "score" not in named and "score" in found:
             looked = itertools.islice(rows, LOOKED_AT)
             scores = {row.values.get(found["score"], "").strip() for row in looked} - {""}
-            return found if all(map(DECIMAL.fullmatch, scores)) else named
+            return found if all(map(DECIMAL.fullmatch, _ungrouped(scores))) else named
         return found
 
     def fit(self, columns: Sequence[str], rows: Sequence[Row]) -> Fit:
@@ -100,8 +106,8 @@ class RatingTable(TableReader):
             mapping.pop("score", None)
         if lacks := self.lacks(mapping):
             return Fit(False, lacks)
-        scores = {row.values.get(mapping["score"], "").strip() for row in rows} - {""}
         column = mapping["score"]
+        scores = _ungrouped({row.values.get(column, "").strip() for row in rows} - {""})
         if not scores or not all(DECIMAL.fullmatch(score) for score in scores):
             return Fit(False, _("%(column)s is not a number") % {"column": column})
         usual = {plain(name) for name in ("score", *SCORES)}
@@ -134,7 +140,8 @@ class RatingTable(TableReader):
         """Ratings by worker and text; a text without an id gets one made of it."""
         last = LastCounts(reader, ("worker", "item", "text"), "score")
         texts: dict[str, tuple[str, str]] = {}
-        times, factor = Times(reader, "time", rows), _factor_of(reader, rows)
+        thousands, cannot = _thousands_in(reader, rows, known)
+        times, factor = Times(reader, "time", rows), _factor_of(reader, rows, thousands)
         for row in rows:
             with reader:
                 values = reader.values(row, self.fields)
@@ -146,7 +153,7 @@ class RatingTable(TableReader):
                 one = {
                     "worker": values["worker"],
                     "item": item,
-                    "score": self._score(reader, row, factor),
+                    "score": self._score(reader, row, factor, thousands),
                     "at": times.read(row),
                     "text": values["text"],
                     "system": values["system"],
@@ -160,7 +167,7 @@ class RatingTable(TableReader):
                 last.take(row, (values["worker"], item), one)
         times.note()
         scores, items, workers = Counter[int](), Counter[str](), Counter[str]()
-        written = _written(reader, rows, factor)
+        written = _written(reader, rows, factor, thousands)
         for _line, one in last.good():
             reader.checked.good.append(one, len(one["text"]))
             scores[one["score"]] += 1
@@ -189,7 +196,7 @@ class RatingTable(TableReader):
             "warnings": [],
             "cannot": [_("Only one score"), _("Every row has the same score.")]
             if len(scores) == 1
-            else [],
+            else cannot,
         }
 
     @staticmethod
@@ -204,12 +211,15 @@ class RatingTable(TableReader):
         )
 
     @staticmethod
-    def _score(reader: Reader, row: Row, factor: int) -> int:
+    def _score(reader: Reader, row: Row, factor: int, thousands: str) -> int:
         said = reader.needed(row, "score", gettext_noop("No score"), gettext_noop("Left out."))
-        found = scaled(said, factor)
-        if found is None or abs(found) > HIGHEST * factor:
-            wrong = _("Not a number from −%(highest)s to %(highest)s") % {"highest": HIGHEST}
-            if found is None and DECIMAL.fullmatch(said):
+        number = _without(thousands, said)
+        found = scaled(number, factor)
+        if found is None or abs(found) > HIGHEST:
+            wrong = _("Not a number from −%(highest)s to %(highest)s") % {
+                "highest": f"{HIGHEST // factor:,}"
+            }
+            if found is None and DECIMAL.fullmatch(number):
                 wrong = _("More than %(most)s decimals") % {"most": MOST_PLACES}
             reader.refuse(row, "score", wrong, _("Left out."))
         return found
@@ -222,9 +232,9 @@ def _number(score: str) -> float:
     return float(score.replace(",", "."))
 
 
-def _factor_of(reader: Reader, rows: Iterable[Row]) -> int:
+def _factor_of(reader: Reader, rows: Iterable[Row], thousands: str) -> int:
     """Return the factor that makes all scores whole numbers."""
-    given = {reader.value(row, "score") for row in rows}
+    given = {_without(thousands, reader.value(row, "score")) for row in rows}
     numbers = [said for said in given if DECIMAL.fullmatch(said)]
     for places in range(MOST_PLACES + 1):
         factor = 10**places
@@ -233,10 +243,74 @@ def _factor_of(reader: Reader, rows: Iterable[Row]) -> int:
     return factor
 
 
-def _written(reader: Reader, rows: Iterable[Row], factor: int) -> dict[int, str]:
+def _written(reader: Reader, rows: Iterable[Row], factor: int, thousands: str) -> dict[int, str]:
     """Each score as the file writes it most often, or first: 3.50 for 35 times 10."""
     found: dict[int, str] = {}
     for said, _n in Counter(reader.value(row, "score") for row in rows).most_common():
-        if (score := scaled(said, factor)) is not None:
+        if (score := scaled(_without(thousands, said), factor)) is not None:
             found.setdefault(score, said)
     return found
+
+
+def _without(mark: str, said: str) -> str:
+    """A number without a mark between its thousands."""
+    head, end, decimals = said.partition("." if mark == "," else ",") if mark else (said, "", "")
+    grouped = mark and GROUPS[mark].fullmatch(head)
+    return head.replace(mark, "") + end + decimals if grouped else said
+
+
+def _grouping(scores: Collection[str]) -> tuple[str, str | None]:
+    """Return the mark that always stands before three digits, and how it is read; None: unclear.
+
+    1,200 is 1200 beside 950, beside 1,200.50 and beside 1,000,000; alone it may be 1.2. A point is
+    one of decimals unless something speaks against it.
+    """
+    for mark, other in (",.", ".,"):
+        marked = [said for said in scores if mark in said]
+        if not marked or not all(
+            GROUPS[mark].fullmatch(said.partition(other)[0]) for said in marked
+        ):
+            continue
+        if any(said.count(mark) > 1 or other in said for said in marked):
+            return mark, THOUSANDS
+        bare = [said.replace(other, ".") for said in scores if mark not in said]
+        numbers = [float(said) for said in bare if DECIMAL.fullmatch(said)]
+        if any(abs(number) >= LEAST_WHOLE for number in numbers):
+            return mark, THOUSANDS if mark == "," else None
+        return mark, None if mark == "," else DECIMALS
+    return "", DECIMALS
+
+
+def _ungrouped(scores: Collection[str]) -> list[str]:
+    """Scores without a mark that surely stands between thousands."""
+    mark, reading = _grouping(scores)
+    return [_without(mark if reading == THOUSANDS else "", said) for said in scores]
+
+
+def _thousands_in(reader: Reader, rows: Iterable[Row], fixes: Fixes) -> tuple[str, list[str]]:
+    """Return the mark between thousands ("" without), and why the scores cannot be read.
+
+    What was not chosen is said, and each other reading is offered.
+    """
+    scores = {said for row in rows if (said := reader.value(row, "score"))}
+    mark, reading = _grouping(scores)
+    if not mark:
+        return "", []
+    column = reader.column("score")
+    chosen = fixes.get(column, {}).get(mark)
+    reading = reading if chosen is None else chosen
+    example = min((said for said in scores if mark in said), key=lambda said: (len(said), said))
+    uses = {THOUSANDS: _without(mark, example), DECIMALS: plain_number(example.replace(mark, "."))}
+    for way, use in uses.items():
+        if way != reading:
+            text = _("Read “%(said)s” as %(use)s") % {"said": example, "use": use}
+            offer(reader, "score", mark, way, text)
+    if reading is None:
+        text = _("“%(said)s” may be %(first)s or %(second)s. Choose one.")
+        told = {"said": example, "first": uses[THOUSANDS], "second": uses[DECIMALS]}
+        return "", [_("Thousands or decimals"), text % told]
+    if chosen is None:
+        note = _("%(column)s: “%(said)s” is read as %(use)s.")
+        told = {"column": column, "said": example, "use": uses[reading]}
+        reader.checked.notes.append(note % told)
+    return mark if reading == THOUSANDS else "", []
