@@ -39,7 +39,8 @@ def plain_number(text: str) -> str:
 
 
 SPACES = re.compile("[\u00a0\u2007\u202f]")  # that look like one, as web pages write them
-UNSEEN = re.compile("[\u00ad\u200b\u2060\ufeff]")  # joiners, which some scripts need, are kept
+# Joiners, which some scripts need, are kept. Of an emoji, fe0e and fe0f ask for black or colour.
+UNSEEN = re.compile("[\u00ad\u200b\u2060\ufe0e\ufe0f\ufeff]")
 
 
 def composed(text: str) -> str:
@@ -52,6 +53,15 @@ def composed(text: str) -> str:
 def plain_value(text: str) -> str:
     """Normalise a value for comparing: ``composed``, no outer space, no case, 1 for 1.0."""
     return plain_number(composed(text).strip().casefold())
+
+
+# What spreadsheets write for TRUE and FALSE, by language.
+TRUTHS = {
+    **dict.fromkeys(("true", "wahr", "vrai", "verdadero", "vero", "verdadeiro", "waar"), "true"),
+    **dict.fromkeys(("false", "falsch", "faux", "falso", "onwaar"), "false"),
+}
+# 1.29403E+18: what a spreadsheet leaves of a long number that it shows.
+ROUNDED = re.compile(r"[+-]?\d(?:[.,]\d+)?[eE]\+\d{2,}")
 
 
 def displayable_value(text: str) -> str:

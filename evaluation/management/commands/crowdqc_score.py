@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import shlex
 from argparse import ArgumentParser
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -156,16 +156,18 @@ def open_file(
                 "file": f"Name the columns {KINDS[slug].needs}, or say --worker, --item, --label."
             },
         )
-    choices = "\n".join(offered_lines(slug, found))
     if not found.checked.good:
         reasons = itertools.islice(rejected_lines(found), NAMED)
-        told = {"rows": "\n".join(reasons), "offers": choices}
         raise Invalid(
-            "No row can be used.", fields={one: said for one, said in told.items() if said}
+            "No row can be used.", fields=_lines(rows=reasons, offers=offered_lines(found))
         )
-    if found.checked.about["cannot"]:
-        raise Invalid(found.checked.about["cannot"][1], fields={"offers": choices})
+    if cannot := found.checked.about["cannot"]:
+        raise Invalid(cannot[1], fields=_lines(offers=offered_lines(found)))
     return slug, found
+
+
+def _lines(**parts: Iterable[str]) -> dict[str, str]:
+    return {name: said for name, lines in parts.items() if (said := "\n".join(lines))}
 
 
 def _kind_of(sheet: Sheet, given: Mapping[str, str]) -> str:
@@ -190,7 +192,7 @@ def columns_told(slug: str, found: CheckedFile) -> Iterator[str]:
     yield from found.checked.notes
     for one in found.checked.about.get("warnings", ()):
         yield f"Warning: {one['head']} {one['text']}"
-    yield from offered_lines(slug, found)
+    yield from offered_lines(found)
     rows = list(rejected_lines(found))
     if rows:
         yield f"{plural(len(rows), 'row')} left out:"
@@ -199,11 +201,11 @@ def columns_told(slug: str, found: CheckedFile) -> Iterator[str]:
             yield f"... {len(rows) - NAMED:,} more; --out writes all of them to {LEFT_OUT}"
 
 
-def offered_lines(slug: str, found: CheckedFile) -> Iterator[str]:
+def offered_lines(found: CheckedFile) -> Iterator[str]:
     """Yield a line for each other reading of a value, with the option that chooses it."""
     for one in found.checked.about["offers"]:
         option = shlex.quote(f"{one['value']}={one['use']}")
-        yield f"{one['text']}: --read {option}"
+        yield f"{one['text']}: --read={option}"
 
 
 def rejected_lines(found: CheckedFile) -> Iterator[str]:

@@ -264,3 +264,104 @@ def test_marks_of_thousands_are_told_from_decimals_or_asked_for(
     factor = found.checked.about["factor"]
     assert not list(found.checked.problems) and len(found.checked.good) == 18
     assert [one["score"] / factor for one in found.checked.good][::3] == scores
+
+
+def said_as(*forms: dict[str, str]) -> str:
+    """The votes, each worker's labels in a wording of their own."""
+    mine = [forms[min(int(worker[1]), len(forms) - 1)] for worker, *_ in VOTES]
+    votes = zip(VOTES, mine, strict=True)
+    return text(HEAD, *(f"{w},{i},{form.get(label, label)}" for (w, i, label), form in votes))
+
+
+@pytest.mark.parametrize(
+    ("content", "warnings", "uses", "notes"),
+    [
+        (said_as({"yes": "2-Jan", "no": "6-May"}, {"yes": "1-2", "no": "5-6"}),
+         2, {"2-Jan": "1-2", "6-May": "5-6"}, 0),
+        (said_as({"yes": "02. Jan", "no": "03. Mrz"}, {"yes": "2.1", "no": "3.3"}),
+         2, {"02. Jan": "2.1", "03. Mrz": "3.3"}, 0),
+        (said_as({"yes": "❤", "no": "⚠"}, {"yes": "❤\ufe0f", "no": "⚠\ufe0f"}), 0, {}, 1),
+        (said_as({"yes": "TRUE", "no": "FALSE"}, {"yes": "WAHR", "no": "FALSCH"},
+                 {"yes": "VRAI", "no": "FAUX"}), 0, {}, 1),
+        (said_as({"yes": "oui", "no": "non"}, {}), 1, {"oui": "yes", "non": "no"}, 0),
+    ],
+    ids=["dates", "German dates", "emoji", "truths", "languages"],
+)  # fmt: skip
+def test_labels_written_in_two_ways_are_read_as_one_or_named(
+    content: str, warnings: int, uses: dict[str, str], notes: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text(content)
+    _, found = open_file(path)
+    about = found.checked.about
+    assert (len(about["warnings"]), len(found.checked.notes)) == (warnings, notes)
+    offered = {one["value"]: one["use"] for one in about["offers"]}
+    assert offered == {value: use for value, use in uses.items() if value not in ("oui", "non")}
+    _, found = open_file(path, uses=uses)
+    assert not found.checked.about["warnings"]
+    alpha = krippendorff_alpha(labels_of(found.checked)[0], "nominal")
+    assert alpha == pytest.approx(1 - 29 * 6 / (2 * 18 * 12))
+
+
+def test_thumbs_of_two_skin_tones_stay_apart(tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text(said_as({"yes": "👍🏽", "no": "👍🏿"}))
+    assert len(open_file(path)[1].checked.about["labels"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("label", "offered"),
+    [
+        ({"yes": "1", "no": "0"}, {"-1": ""}),
+        ({"yes": "1", "no": "-2"}, {}),
+        ({"yes": "1.5", "no": "0"}, {}),
+    ],
+    ids=["an abstention", "two below 0", "decimals"],
+)
+def test_the_only_whole_number_below_0_is_offered_as_no_label(
+    label: dict[str, str], offered: dict[str, str], tmp_path: Path
+) -> None:
+    rows = [",".join(label[x] for _, i, x in VOTES if i == f"i{n}") for n in range(10)]
+    path = tmp_path / "matrix.csv"
+    path.write_text(
+        text(",lf1,lf2,lf3", *(f"{n},{row}" for n, row in enumerate(rows)), "10,-1,-1,-1")
+    )
+    _, found = open_file(path)
+    assert {one["value"]: one["use"] for one in found.checked.about["offers"]} == offered
+    if offered:
+        assert len(open_file(path, uses=offered)[1].checked.good) == 30
+
+
+@pytest.mark.parametrize(
+    ("ids", "warned"),
+    [
+        (["1.29403E+18", "1.29404E+18"], True),
+        (["1,29403E+18", "1,29404E+18"], True),
+        (["1e5", "2e5"], False),
+    ],
+)
+def test_ids_that_a_spreadsheet_rounded_are_named_first(
+    ids: list[str], warned: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "votes.csv"
+    rows = [f"w{k};{one};{x}" for k in range(3) for one, x in zip(ids, "yn", strict=True)]
+    path.write_text(text("worker;tweet_id;label", *rows))
+    texts = [one["text"] for one in open_file(path)[1].checked.about["warnings"]]
+    assert bool(texts and "tweet_id" in texts[0]) == warned
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [f"w0,i{n},{n % 2}" for n in range(9)],
+        [f"w{n % 2},i{n},{n % 3}" for n in range(9)],
+    ],
+    ids=["one worker", "no item twice"],
+)
+def test_labels_that_nobody_shares_are_refused_before_scoring(
+    rows: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text(text(HEAD, *rows))
+    with pytest.raises(Invalid, match="compare"):
+        open_file(path)

@@ -21,7 +21,15 @@ from annotation.files.reading.importer import (
     note_spelling,
 )
 from annotation.files.reading.rows import Problem
-from annotation.files.reading.values import NUMBER, SPACES, UNSEEN, composed, plain_value
+from annotation.files.reading.values import (
+    NUMBER,
+    ROUNDED,
+    SPACES,
+    TRUTHS,
+    UNSEEN,
+    composed,
+    plain_value,
+)
 from annotation.formats.imports.labels import MAX_COLUMNS, MAX_META
 
 NAMED = 5  # names that a page lists
@@ -76,6 +84,7 @@ class TableReader(Importer):
         spelled = Spellings(self.alike, reader, rows)
         self.read(reader, Repeated(partial(fixed, spelled, fixes)), fixes)
         spelled.note()
+        reader.checked.about.setdefault("warnings", [])[:0] = spelled.warnings()
 
     def lacks(self, mapping: Mapping[str, str]) -> str:
         """Say which columns are missing, like ``no worker, item column``; "" if none."""
@@ -107,7 +116,7 @@ def fixed(rows: Iterable[Row], fixes: Fixes) -> Iterator[Row]:
 class Spellings(Iterable[Row]):
     """Rows in which a name or label has one spelling; what is changed is said once a field.
 
-    Names are ``composed``. 1.0 and 1 are one where a field holds only numbers, TRUE and true
+    Names are ``composed``. 1.0 and 1 are one where a field holds only numbers, TRUE, true and WAHR
     where it holds only truth values: the form is used that the file writes most often, or first.
     """
 
@@ -148,21 +157,41 @@ class Spellings(Iterable[Row]):
                 continue
             self.reader.checked.notes.append(wrong % {"column": column, "use": use})
 
+    def warnings(self) -> list[dict[str, str]]:
+        """Return a warning for each column whose long numbers a spreadsheet has rounded."""
+        head = _("A spreadsheet has rounded numbers.")
+        wrong = _(
+            "%(column)s holds “%(value)s”: different numbers may look the same. Export the file "
+            "again with this column as text."
+        )
+        return [
+            {
+                "level": "warn",
+                "head": head,
+                "text": wrong % {"column": column, "value": kind.rounded},
+            }
+            for column, kind in self.kinds.items()
+            if kind.rounded
+        ]
+
 
 class _Kind:
     """What the values of a field are: numbers, truth values, or names."""
 
     def __init__(self) -> None:
         self.numbers = self.truths = True
+        self.rounded = ""  # the first number of which a spreadsheet left a few digits
         self.written: Counter[str] = Counter()  # while they are numbers or truth values
 
     def look(self, said: str) -> None:
         """Take one more value into account."""
         if not said:
             return
+        if not self.rounded and ROUNDED.fullmatch(said):
+            self.rounded = said
         if self.numbers or self.truths:
             self.numbers = self.numbers and NUMBER.fullmatch(said) is not None
-            self.truths = self.truths and said.casefold() in ("true", "false")
+            self.truths = self.truths and said.casefold() in TRUTHS
             self.written[said] += 1
 
     @cached_property
@@ -171,7 +200,8 @@ class _Kind:
         usual: dict[str, str] = {}
         found: dict[str, str] = {}
         for said, _n in self.written.most_common() if self.numbers or self.truths else ():
-            if (use := usual.setdefault(plain_value(said), said)) != said:
+            plain = TRUTHS.get(said.casefold(), "") if self.truths else plain_value(said)
+            if (use := usual.setdefault(plain, said)) != said:
                 found[said] = use
         self.written.clear()
         return found

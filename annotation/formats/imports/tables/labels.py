@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -58,7 +59,28 @@ from crowdqc.numbers import plural
 MIN_COUNTED = 5  # rows with one sum from which a matrix is one of counts
 MANY = 10  # labels that a worker gave before "always the same one" says something
 MAX_SPELLINGS = 10 * MAX_OPTIONS  # of labels, misspelled ones included
+WHOLE = re.compile(r"-?\d+")
 MISSING = {"na", "n/a", "nan", "none", "null", "nil", "missing", "unknown", "-", "--", "?", "."}
+# What a spreadsheet makes of 1-2, by the month's first letters in three languages.
+MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            *(("jan", "ene"), ("feb",), ("mar", "mär", "mrz"), ("apr", "abr"), ("may", "mai")),
+            *(("jun",), ("jul",), ("aug", "ago"), ("sep",), ("oct", "okt"), ("nov",)),
+            ("dec", "dez", "dic"),
+        ),
+        1,
+    )
+    for name in names
+}
+DATE = re.compile(
+    rf"(?P<day>\d{{1,2}})[-. ]{{1,2}}(?P<month>{'|'.join(MONTHS)})\.?|"
+    rf"(?P<month_first>{'|'.join(MONTHS)})\.?[- ](?P<year>\d{{2}})",
+    re.IGNORECASE,
+)
+SHARED = 5  # items of two workers from which having no label in common says something
+MOST_WORDINGS = 100  # sets of labels that are compared
 RARE = 20  # a spelling is rare that is given so many times less often than its like
 TIMES = ("answered_at", "submitted_at", "timestamp", "created_at", "date", "datetime")
 TEXTS = (
@@ -466,8 +488,35 @@ def _offer_readings(reader: Reader, labels: Counter[str]) -> None:
             offer(reader, "label", label, "", text)
     for first, *others in by_case.values():
         for label in others:
-            text = _("Read “%(label)s” as “%(first)s”") % {"label": label, "first": first}
-            offer(reader, "label", label, first, text)
+            _offer_label(reader, label, first)
+    for label in labels:
+        for meant in _meant_by_date(label) & labels.keys():
+            _offer_label(reader, label, meant)
+    if all(map(WHOLE.fullmatch, labels)) and len(labels) > 2:
+        below = [label for label in labels if label.startswith("-")]
+        if len(below) == 1:  # an abstention, as labelling functions write it
+            text = _("Read “%(label)s” as no label") % {"label": below[0]}
+            offer(reader, "label", below[0], "", text)
+
+
+def _offer_label(reader: Reader, label: str, use: str) -> None:
+    text = _("Read “%(label)s” as “%(first)s”") % {"label": label, "first": use}
+    offer(reader, "label", label, use, text)
+
+
+def _meant_by_date(label: str) -> set[str]:
+    """What a spreadsheet may have made this date of; empty where it is none."""
+    date = DATE.fullmatch(label)
+    if date is None:
+        return set()
+    month = MONTHS[(date["month"] or date["month_first"]).casefold()]
+    number = int(date["day"] or date["year"])
+    return {
+        mark.join(f"{one:0{width}}" for one in pair)
+        for pair in ((month, number), (number, month))
+        for mark in ("-", "/", ".")
+        for width in (1, 2)
+    }
 
 
 def _check_few_labels(reader: Reader, options: int, most: int) -> None:
@@ -558,6 +607,16 @@ def _table_facts(
         }
         head = _("One worker always gives the same label.")
         warnings.append({"level": "warn", "head": head, "text": text})
+    if dates := [label for label in labels if DATE.fullmatch(label)][:NAMED]:
+        text = _("A spreadsheet may have written %(value)s: 1-2 becomes 2-Jan.") % {
+            "value": ", ".join(f"“{label}”" for label in dates)
+        }
+        warnings.append({"level": "warn", "head": _("Labels look like dates."), "text": text})
+    if apart := _without_common_label(good, by_worker):
+        text = _("%(first)s and %(second)s label the same items and have no label in common.")
+        told = {"first": apart[0], "second": apart[1]}
+        head = _("Workers use different labels.")
+        warnings.append({"level": "warn", "head": head, "text": text % told})
     if unused := sorted({known for _, known in gold.values()} - labels.keys())[:NAMED]:
         text = _("No worker gave %(value)s.") % {
             "value": ", ".join(f"“{label}”" for label in unused)
@@ -570,7 +629,6 @@ def _table_facts(
     if low != high:
         text = _("From %(low)s to %(high)s.") % {"low": f"{low:,}", "high": f"{high:,}"}
         warnings.append({"level": "", "head": _("Labels per item vary."), "text": text})
-    one_label = _("Every row has the same label: nothing to compare.")
     return {
         "labels": labels.most_common(MAX_OPTIONS),
         "low": low,
@@ -594,5 +652,37 @@ def _table_facts(
             plural(len(labels), "class", "classes"),
         ],
         "warnings": warnings,
-        "cannot": [_("Only one label"), one_label] if len(labels) == 1 else [],
+        "cannot": _reason_against(len(labels), len(by_worker), max(per_item.values(), default=0)),
     }
+
+
+def _reason_against(labels: int, workers: int, most: int) -> list[str]:
+    """Head and sentence on why labels cannot be scored; ``most`` is that of an item. [] if none."""
+    if labels == 1:
+        return [_("Only one label"), _("Every row has the same label: nothing to compare.")]
+    if workers == 1:
+        return [_("Only one worker"), _("There is nobody to compare this worker with.")]
+    if most == 1:
+        return [_("No item has two labels"), _("Each item has one worker: nothing to compare.")]
+    return []
+
+
+def _without_common_label(
+    good: Sequence[Mapping[str, Any]], by_worker: Mapping[str, Counter[str]]
+) -> tuple[str, str] | None:
+    """Two workers who label the same items and have no label in common, both using several."""
+    wordings: dict[frozenset[str], list[str]] = defaultdict(list)
+    for worker, said in by_worker.items():
+        if len(said) > 1:
+            wordings[frozenset(said)].append(worker)
+    if not 1 < len(wordings) <= MOST_WORDINGS:
+        return None
+    apart = [pair for pair in itertools.combinations(wordings, 2) if pair[0].isdisjoint(pair[1])]
+    items: dict[str, set[str]] = defaultdict(set)
+    for one in good if apart else ():
+        items[one["worker"]].add(one["item"])
+    for one, other in apart:
+        for pair in itertools.product(wordings[one][:NAMED], wordings[other][:NAMED]):
+            if len(items[pair[0]] & items[pair[1]]) >= SHARED:
+                return pair
+    return None
