@@ -1,4 +1,4 @@
-"""The elements of one JSON list in a stream; nothing is held but the element at hand."""
+"""JSON values in a stream, of a list or one after another; only the value at hand is held."""
 
 from __future__ import annotations
 
@@ -33,6 +33,29 @@ def elements(source: Source, encoding: Encoding, most: int) -> Iterator[str]:
     if text.next_is(""):
         return
     raise text.broken()
+
+
+def values(source: Source, encoding: Encoding, most: int) -> Iterator[str]:
+    """Yield the JSON of each of several values one after another, with or without commas.
+
+    Raises Invalid as ``elements`` does.
+    """
+    text = _Text(source, encoding)
+    while not text.next_is(""):
+        yield text.element(most)
+        if text.next_is(","):
+            text.expect(",")
+
+
+def spans_lines(source: Source, encoding: Encoding) -> bool:
+    """Whether lines are no values: the first one goes on below, or another follows beside it."""
+    text = source.head(PIECE).decode(encoding.codec, "ignore").lstrip()
+    try:
+        _, end = _DECODER.raw_decode(text)
+    except (ValueError, RecursionError):
+        return False
+    beside = text[end:].splitlines()[:1]
+    return len(text[:end].splitlines()) > 1 or bool("".join(beside).strip().strip(","))
 
 
 class _Text:
@@ -85,8 +108,7 @@ class _Text:
     def broken(self) -> Invalid:
         """Return the error that names the line from which nothing can be read."""
         return Invalid(
-            gettext("The JSON list cannot be read from line %(line)s on.")
-            % {"line": f"{self.line:,}"},
+            gettext("The JSON cannot be read from line %(line)s on.") % {"line": f"{self.line:,}"},
             fields={"file": gettext("Write a list of JSON objects, with commas between them.")},
         )
 

@@ -166,8 +166,10 @@ def encoding_of(source: Source, wanted: str = "") -> Encoding:
     for mark, codec, name in MARKS:
         if head.startswith(mark):
             return _strict(source, Encoding(codec, _(name)))
-    if head.count(0) > len(head) // 4:
-        codec = "utf-16-le" if head[1::2].count(0) > head[::2].count(0) else "utf-16-be"
+    even, odd = head[::2].count(0), head[1::2].count(0)
+    # Zeros at one of two places are letters in two bytes; at both they fill up a file.
+    if max(even, odd) > len(head) // 4 > 10 * min(even, odd):
+        codec = "utf-16-le" if odd > even else "utf-16-be"
         return _strict(source, Encoding(codec, "UTF-16", _("without byte order mark")))
     wrong = _first_wrong(source, "utf-8")
     if wrong is None:
@@ -251,6 +253,8 @@ def lines(source: Source, encoding: Encoding, most: int) -> Iterator[str]:
     number = 0
     while line := text.readline(most + 1):
         number += 1
+        if line[0] == "\0" and not line.strip("\0"):
+            continue  # what fills up a file
         if len(line) > most:
             raise Invalid(
                 _("Line %(number)s has more than %(most)s characters.")

@@ -25,7 +25,7 @@ from django.utils.translation import gettext as _
 
 from annotation.files import conll
 from annotation.files.reading import objects, parquet, workbook
-from annotation.files.reading.json_list import elements
+from annotation.files.reading.json_list import elements, spans_lines, values
 from annotation.files.reading.limits import (
     AT_ONCE,
     Limits,
@@ -73,6 +73,7 @@ BESIDE = re.compile(
     r"|(?:^|/)columns\.csv$|(?:^|/)licen[cs]e$"
 )
 PART = re.compile(r"-\d{5}-of-\d{5}\.(?:parquet|arrow|csv)$")
+PRINTED = re.compile(r"\s*[\[{]\s*'")  # a dict or list by Python
 MARK = "\ufeff"  # a byte order mark, also where files were joined
 BLANK = " \t\r\n\x0b\x0c\xa0\x00"
 csv.field_size_limit(Limits().cell)
@@ -163,6 +164,8 @@ def _json(source: Source, encoding: Encoding, name: str, first: str, limits: Lim
         notes.append(found.note)
     elif first == "[" and name.endswith((".json", ".jsonl")):
         kind, texts = "JSON", enumerate(elements(source, encoding, limits.line), 1)
+    elif first == "{" and spans_lines(source, encoding):
+        kind, texts = "JSON", enumerate(values(source, encoding, limits.line), 1)
     names: list[str] = []
     events = _counted(_json_rows(texts, names, limits), limits)
     return Table(kind, encoding.name, encoding.note, "", names, events, notes)
@@ -456,7 +459,8 @@ def _json_rows(
     """A row an object, of the line where each begins and its JSON."""
     known: set[str] = set()
     head: list[str] = []  # of a list of lists
-    for number, line in texts:
+    for number, text in texts:
+        line = text.rstrip().removesuffix(",")  # as of a list whose brackets are left out
         if not line.strip():
             continue
         try:
@@ -465,7 +469,11 @@ def _json_rows(
             values = _object(line, limits, head)
         except ValueError as error:
             mend = gettext_noop("Write one JSON object with texts here.")
-            yield Problem(number, "", line.strip()[:MAX_SHOWN], str(error), mend)
+            wrong = str(error)
+            if PRINTED.match(line):
+                wrong = gettext_noop("Single quotation marks are no JSON: Python printed this.")
+                mend = gettext_noop("Write rows with json.dumps, or put double quotation marks.")
+            yield Problem(number, "", line.strip()[:MAX_SHOWN], wrong, mend)
             continue
         new = [name for name in values if name not in known]
         if new:

@@ -1,4 +1,7 @@
-"""Moments as files write them: ISO 8601, seconds since 1970 and thousandths, dates with slashes."""
+"""Moments as files write them: ISO 8601, seconds since 1970 and thousandths, dates with slashes.
+
+Forms of Google write ``2026/11/01 9:00:00 AM GMT+1``.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,10 @@ import datetime as dt
 import re
 from collections.abc import Iterable
 
-SLASHES = re.compile(
-    r"(\d{1,2})([/.])(\d{1,2})\2(\d{4})"
-    r"(?:,? (\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?(?: ?([AP])M)?)?",
-    re.IGNORECASE,
-)
+ZONE = re.compile(r" (?:GMT|UTC)(?:([+-])(\d{1,2})(?::?(\d{2}))?)?$", re.IGNORECASE | re.ASCII)
+CLOCK = r"(?:,? (\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?(?: ?([AP])M)?(?: (?:GMT|UTC)[\d+:-]*)?)?"
+SLASHES = re.compile(r"(\d{1,2})([/.])(\d{1,2})\2(\d{4})" + CLOCK, re.IGNORECASE)
+YEAR_FIRST = re.compile(r"(\d{4})([/.])(\d{1,2})\2(\d{1,2})" + CLOCK, re.IGNORECASE)
 EPOCH = re.compile(r"\d*\.?\d+(?:[eE]\+?\d{1,2})?|\d+\.", re.ASCII)
 LEAST_EPOCH = 1e8  # seconds; smaller numbers are no moments
 UNITS = ((1e11, 1), (1e14, 1e3), (1e17, 1e6), (1e20, 1e9))  # below, and how many of it a second has
@@ -22,8 +24,9 @@ def parse_moment(raw: str, day_first: bool | None = None) -> dt.datetime | None:
     ``day_first`` says which of two numbers up to 12 is the day; without it such a date is none.
     """
     try:
-        at = _from_number(raw) or _from_slashes(raw, day_first) or dt.datetime.fromisoformat(raw)
-        at = at if at.tzinfo else at.replace(tzinfo=dt.UTC)
+        bare, zone = _without_zone(raw)
+        at = _from_number(raw) or _from_slashes(bare, day_first) or dt.datetime.fromisoformat(bare)
+        at = at if at.tzinfo else at.replace(tzinfo=zone)
         return at if 1990 <= at.astimezone(dt.UTC).year <= 2100 else None
     except (ValueError, OverflowError, OSError):
         return None
@@ -50,7 +53,19 @@ def _from_number(raw: str) -> dt.datetime | None:
     return dt.datetime.fromtimestamp(number / per_second, dt.UTC)
 
 
+def _without_zone(raw: str) -> tuple[str, dt.timezone]:
+    """A time without the zone that ends it, such as ``GMT+1``, and that zone; UTC without."""
+    match = ZONE.search(raw)
+    if match is None:
+        return raw, dt.UTC
+    away = dt.timedelta(hours=int(match[2] or 0), minutes=int(match[3] or 0))
+    return raw[: match.start()], dt.timezone(-away if match[1] == "-" else away)
+
+
 def _from_slashes(raw: str, day_first: bool | None) -> dt.datetime | None:
+    if (match := YEAR_FIRST.fullmatch(raw)) is not None:
+        year, month, day = int(match[1]), int(match[3]), int(match[4])
+        return dt.datetime(year, month, day, *_clock(*match.groups()[4:]))
     match = SLASHES.fullmatch(raw)
     if match is None:
         return None
@@ -62,7 +77,11 @@ def _from_slashes(raw: str, day_first: bool | None) -> dt.datetime | None:
     if day_first is None:
         return None
     day, month = (first, second) if day_first else (second, first)
-    hour = int(match[5] or 0)
-    if match[8]:
-        hour = hour % 12 + (12 if match[8].upper() == "P" else 0)
-    return dt.datetime(int(match[4]), month, day, hour, int(match[6] or 0), int(match[7] or 0))
+    return dt.datetime(int(match[4]), month, day, *_clock(*match.groups()[4:]))
+
+
+def _clock(hour: str, minute: str, second: str, half: str) -> tuple[int, int, int]:
+    hours = int(hour or 0)
+    if half:
+        hours = hours % 12 + (12 if half.upper() == "P" else 0)
+    return hours, int(minute or 0), int(second or 0)

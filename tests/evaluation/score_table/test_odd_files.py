@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import io
 import json
 import zipfile
@@ -121,6 +122,8 @@ FILES: dict[str, tuple[str | bytes, str]] = {
         "votes.csv",
     ),
     "zeros at the end": (text(HEAD, *ROWS) + "\0" * 64, "votes.csv"),
+    "more zeros than text": (text(HEAD, *ROWS) + "\0" * 512, "votes.csv"),
+    "UTF-16 without a mark": (text(HEAD, *ROWS).encode("utf-16-be"), "votes.csv"),
     "an item's own column beside the label, as Label Studio writes it": (
         text(
             "annotation_id,annotator,id,topic,sentiment,lead_time",
@@ -133,6 +136,15 @@ FILES: dict[str, tuple[str | bytes, str]] = {
         json.dumps({n: {str(at): row[n] for at, row in enumerate(RECORDS)} for n in NAMES}),
         "votes.json",
     ),
+    "lines that end in commas": (
+        text(*(f"{json.dumps(row)}," for row in RECORDS)),
+        "votes.jsonl",
+    ),
+    "objects over several lines": (
+        text(*(json.dumps(row, indent=2) for row in RECORDS)),
+        "votes.json",
+    ),
+    "objects beside each other": ("".join(map(json.dumps, RECORDS)), "votes.jsonl"),
     "rows of pandas": (json.dumps(dict(enumerate(RECORDS))), "votes.json"),
     "split by pandas": (json.dumps({"columns": NAMES, "data": VOTES}), "votes.json"),
     "lists of columns": (json.dumps({n: [r[n] for r in RECORDS] for n in NAMES}), "votes.json"),
@@ -199,6 +211,29 @@ def test_a_line_that_was_cut_off_and_a_footnote_are_named(tmp_path: Path) -> Non
     note.write_text(text(HEAD, *ROWS, "", "Collected in May, by the second team"))
     _, found = open_file(note)
     assert (len(found.checked.good), len(list(rejected_lines(found)))) == (30, 1)
+
+
+def test_lines_that_python_printed_are_refused_for_their_quotation_marks(tmp_path: Path) -> None:
+    path = tmp_path / "votes.jsonl"
+    path.write_text(text(*map(str, RECORDS)))
+    with pytest.raises(Invalid, match="Single quotation marks"):
+        open_file(path)
+
+
+@pytest.mark.parametrize(
+    ("written", "hour"),
+    [
+        ("2026/11/01 9:00:00 AM GMT+1", 8),
+        ("2026/11/01 9:00:00 PM GMT-5:30", 2),
+        ("2026-11-01 09:00:00 UTC", 9),
+    ],
+)
+def test_times_of_forms_are_read_with_their_zone(written: str, hour: int, tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text(text(f"{HEAD},Timestamp", *(f"{row},{written}" for row in ROWS)))
+    _, found = open_file(path)
+    times = {vote["at"].astimezone(dt.UTC).hour for vote in found.checked.good}
+    assert (times, found.checked.notes) == ({hour}, [])
 
 
 @pytest.mark.parametrize(
