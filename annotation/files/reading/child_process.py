@@ -68,11 +68,13 @@ def _read_workbook(limits: Limits, memory: int) -> None:
 def _read_sheet(book: Any, limits: Limits) -> None:
     """The first sheet with a table, else the first with rows, or else the first with a value.
 
-    A table has two rows with two values or more.
+    A table has two rows with two values or more. Cells that are merged downwards hold their value
+    in each row.
     """
     names = book.sheet_names
     for name, least, width in [(name, *wanted) for wanted in SHEETS for name in names]:
-        rows = _filled_rows(book.get_sheet_by_name(name))
+        sheet = book.get_sheet_by_name(name)
+        rows = _filled_rows(sheet)
         looked = list(islice(rows, LOOKED))
         if sum(sum(cell != "" for cell in row) >= width for _, row in looked) >= least:
             break
@@ -84,8 +86,15 @@ def _read_sheet(book: Any, limits: Limits) -> None:
     while columns and not columns[-1]:
         columns.pop()
     check_head(columns, limits)
+    merged = _Merged(sheet, begins, len(columns))
     write_line(
-        {"columns": columns, "sheet": name, "sheets": len(names), "head": begins if titles else 0}
+        {
+            "columns": columns,
+            "sheet": name,
+            "sheets": len(names),
+            "head": begins if titles else 0,
+            "merged": len(merged.below),
+        }
     )
     count = decoded = 0
     batch: list[tuple[int, list[str]]] = []
@@ -94,6 +103,7 @@ def _read_sheet(book: Any, limits: Limits) -> None:
         texts += [""] * (len(columns) - len(texts))
         if not any(texts):
             continue
+        merged.fill(number, texts)
         count += 1
         check_rows(count, limits)
         decoded += sum(map(len, texts))
@@ -104,6 +114,27 @@ def _read_sheet(book: Any, limits: Limits) -> None:
             batch = []
     if batch:
         write_line(batch)
+
+
+class _Merged:
+    """Cells that are merged downwards, below the names of the columns."""
+
+    def __init__(self, sheet: Any, head: int, width: int) -> None:
+        left = (sheet.start or (0, 0))[1]  # empty columns, which rows begin without
+        self.below = {
+            (first + 1, column - left): last + 1
+            for (first, column), (last, _) in sheet.merged_cell_ranges or ()
+            if last > first >= head and column - left < width
+        }
+        self._open: dict[int, tuple[int, str]] = {}  # column -> last row and value
+
+    def fill(self, number: int, texts: list[str]) -> None:
+        """Give the cells of a row the value of the merged cell that they are part of."""
+        for column, text in enumerate(texts):
+            if last := self.below.get((number, column)):
+                self._open[column] = last, text
+            elif not text and number <= self._open.get(column, (0, ""))[0]:
+                texts[column] = self._open[column][1]
 
 
 def _filled_rows(sheet: Any) -> Iterator[tuple[int, list[Any]]]:

@@ -35,7 +35,7 @@ def elements(source: Source, encoding: Encoding, most: int) -> Iterator[str]:
     raise text.broken()
 
 
-def values(source: Source, encoding: Encoding, most: int) -> Iterator[str]:
+def separate_values(source: Source, encoding: Encoding, most: int) -> Iterator[str]:
     """Yield the JSON of each of several values one after another, with or without commas.
 
     Raises Invalid as ``elements`` does.

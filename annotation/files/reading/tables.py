@@ -25,7 +25,7 @@ from django.utils.translation import gettext as _
 
 from annotation.files import conll
 from annotation.files.reading import objects, parquet, workbook
-from annotation.files.reading.json_list import elements, spans_lines, values
+from annotation.files.reading.json_list import elements, separate_values, spans_lines
 from annotation.files.reading.limits import (
     AT_ONCE,
     Limits,
@@ -165,7 +165,7 @@ def _json(source: Source, encoding: Encoding, name: str, first: str, limits: Lim
     elif first == "[" and name.endswith((".json", ".jsonl")):
         kind, texts = "JSON", enumerate(elements(source, encoding, limits.line), 1)
     elif first == "{" and spans_lines(source, encoding):
-        kind, texts = "JSON", enumerate(values(source, encoding, limits.line), 1)
+        kind, texts = "JSON", enumerate(separate_values(source, encoding, limits.line), 1)
     names: list[str] = []
     events = _counted(_json_rows(texts, names, limits), limits)
     return Table(kind, encoding.name, encoding.note, "", names, events, notes)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import IO
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotation.files.reading.child import read_apart
 from annotation.files.reading.limits import Limits
@@ -42,6 +43,15 @@ def read(
         )
     if first["head"]:
         notes.append(_("row %(row)s names the columns") % {"row": first["head"]})
+    if first["merged"]:
+        notes.append(
+            ngettext(
+                "%(n)s merged cell counts for each of its rows",
+                "%(n)s merged cells count for each of their rows",
+                first["merged"],
+            )
+            % {"n": f"{first['merged']:,}"}
+        )
     return first["columns"], "; ".join(notes), ((number, texts) for number, texts in rows)
 
 

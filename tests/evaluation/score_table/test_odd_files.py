@@ -51,6 +51,18 @@ def remarks_first(book: Any) -> None:
         sheet.write_row(at, 0, row)
 
 
+def merged_items(book: Any) -> None:
+    """A cell for the three votes of an item, beside a column that is merged over them as well."""
+    sheet = book.add_worksheet()
+    sheet.merge_range(1, 2, 1, 5, "Study of 2024")
+    sheet.write_row(3, 2, ["item", "worker", "label", "note"])
+    for at, (worker, item, label) in enumerate(VOTES, 4):
+        sheet.write_row(at, 3, [worker, label])
+        if at % 3 == 1:
+            sheet.merge_range(at, 2, at + 2, 2, item)
+            sheet.merge_range(at, 5, at + 2, 5, f"seen in {item}")
+
+
 def zipped(**files: str) -> bytes:
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w") as archive:
@@ -151,6 +163,7 @@ FILES: dict[str, tuple[str | bytes, str]] = {
     "a list of lists": (json.dumps([NAMES, *VOTES]), "votes.json"),
     "answers of a form": (form(), "votes.csv"),
     "a sheet of remarks first": (workbook(remarks_first), "votes.xlsx"),
+    "an item in cells that are merged": (workbook(merged_items), "votes.xlsx"),
     "one file in an archive": (zipped(votes_dot_csv=text(HEAD, *ROWS)), "votes.zip"),
     "a data set in parts": (data_set(), "votes.zip"),
     "Arrow": (arrow(pyarrow.ipc.new_file), "votes.arrow"),
