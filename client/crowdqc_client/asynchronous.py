@@ -242,9 +242,13 @@ class AsyncTasks(AsyncResource):
         """Change the draft of a task; what is left out stays."""
         return await self._client.fetch(models.TaskOut, "PATCH", f"/api/tasks/{task}/", changes)
 
-    async def publish(self, task: int) -> models.TaskOut:
-        """Publish the draft: workers get it."""
-        return await self._client.fetch(models.TaskOut, "POST", f"/api/tasks/{task}/publish/")
+    async def publish(self, task: int, wording: str = "") -> models.TaskOut:
+        """Publish the draft: workers get it.
+
+        ``wording``: what new wordings mean for earlier answers, "spelling" or "meaning".
+        """
+        body = {"wording": wording} if wording else None
+        return await self._client.fetch(models.TaskOut, "POST", f"/api/tasks/{task}/publish/", body)
 
     async def move(self, task: int, to: str) -> models.TaskOut:
         """Open, pause or close a task."""

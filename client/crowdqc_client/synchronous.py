@@ -239,9 +239,13 @@ class Tasks(Resource):
         """Change the draft of a task; what is left out stays."""
         return self._client.fetch(models.TaskOut, "PATCH", f"/api/tasks/{task}/", changes)
 
-    def publish(self, task: int) -> models.TaskOut:
-        """Publish the draft: workers get it."""
-        return self._client.fetch(models.TaskOut, "POST", f"/api/tasks/{task}/publish/")
+    def publish(self, task: int, wording: str = "") -> models.TaskOut:
+        """Publish the draft: workers get it.
+
+        ``wording``: what new wordings mean for earlier answers, "spelling" or "meaning".
+        """
+        body = {"wording": wording} if wording else None
+        return self._client.fetch(models.TaskOut, "POST", f"/api/tasks/{task}/publish/", body)
 
     def move(self, task: int, to: str) -> models.TaskOut:
         """Open, pause or close a task."""

@@ -221,6 +221,11 @@ def test_every_page_names_one_cost_with_the_fee_of_the_platform(world: World) ->
     assert "€10.66 at most with the platform’s fee" in page
 
 
+def said_of(task: Task) -> str:
+    build = Build(task)
+    return republishing(build, Publishing(build).rewording)
+
+
 def test_the_dialog_and_the_list_say_what_a_version_changes(world: World) -> None:
     by = world.requester
     task = make_labels(world.project, redundancy=3)
@@ -230,7 +235,7 @@ def test_the_dialog_and_the_list_say_what_a_version_changes(world: World) -> Non
     save_item(by=by, task=task, key="leaf-9", question="One more leaf.")
     changes = ["question reworded", "labels per item 3 to 5", "1 item new"]
     assert versions_of(task)[0].changes == changes
-    assert republishing(Build(task)).startswith(f"Version 2: {', '.join(changes)}.")
+    assert said_of(task).startswith(f"Version 2: {', '.join(changes)}.")
     edit_field(by=by, task=task, name=field["name"], fields={"label-0": "Dots", "required": ""})
     changes[1:1] = ["options changed"]
     changes[2:2] = ["other rules for answers"]
@@ -249,7 +254,7 @@ def test_the_dialog_speaks_of_other_items_only_where_some_change(
         assert item is not None
         save_item(by=by, task=task, key=item.key, question="Another leaf.", item=item)
     assert bool(Build(task).changes().changed) == changes
-    assert ("all other items" in republishing(Build(task))) == changes
+    assert ("all other items" in said_of(task)) == changes
 
 
 def test_what_must_be_done_first_stands_apart_from_what_may_stay(world: World) -> None:
