@@ -503,9 +503,12 @@ def recognise_table(columns: Sequence[str], rows: Sequence[Row]) -> tuple[str, d
     """
     fits = {slug: reader.fit(columns, rows) for slug, reader in READERS.items()}
     slug = next((slug for slug in reversed(fits) if fits[slug].fits), "")
-    sides = {"model_a", "model_b"} <= guess(columns, ComparisonTable.fields).keys()
-    if sides and slug in ("", LabelTable.slug) and not any(map(is_usual, columns)):
-        return ComparisonTable.slug, fits  # pairs that nobody judged
+    named = guess(columns, ComparisonTable.fields)
+    sides = {"model_a", "model_b"} <= named.keys()
+    says_who_won = "winner" in named and not is_usual(named["winner"])
+    is_open = says_who_won or not any(map(is_usual, columns))  # unclear who won, or nobody judged
+    if sides and is_open and slug in ("", LabelTable.slug):
+        return ComparisonTable.slug, fits
     return slug or LabelTable.slug, fits
 
 

@@ -31,6 +31,8 @@ VERDICTS: dict[str, Winner] = {
     "modelb": "model_b",
     "b": "model_b",
     "tie": "tie",
+    "bothgood": "tie",
+    "tiebothgood": "tie",
     "bothbad": "both_bad",
     "tiebothbad": "both_bad",
 }

@@ -10,6 +10,7 @@ SAID = {
     **dict.fromkeys((*RIGHT_WORDS, "modelb", "b", "second"), "model_b"),
     **dict.fromkeys(("tie", "draw", "neutral", "equal", "same", "n", "none"), "tie"),
     **dict.fromkeys(("unentschieden", "gleich", "gleichgut", "empate", "igual"), "tie"),
+    **dict.fromkeys(("bothgood", "tiebothgood"), "tie"),
     **dict.fromkeys(("bothbad", "tiebothbad"), "both_bad"),
 }
 WINNERS = (

@@ -413,3 +413,59 @@ def test_labels_that_nobody_shares_are_refused_before_scoring(
     path.write_text(text(HEAD, *rows))
     with pytest.raises(Invalid, match="compare"):
         open_file(path)
+
+
+def compared(*winners: str, column: str = "winner") -> str:
+    rows = (f"j{n % 3},q{n // 3},owl,wren,{said}" for n, said in enumerate(winners))
+    return text(f"judge,prompt_id,model_a,model_b,{column}", *rows)
+
+
+def fenced(winner: str, n: int) -> str:
+    told = json.dumps({"reasoning": f"Reason {n}", "winner": winner}).replace('"', '""')
+    return f'"```json\n{told}\n```"'
+
+
+WON = ["A", "B", "tie"] * 4
+SIDES = ["left", "right", "neutral"] * 4
+NUMBERS = {"0": "model_a", "1": "tie", "2": "model_b"}
+
+
+@pytest.mark.parametrize(
+    ("content", "uses", "notes", "winners"),
+    [
+        (compared(*(fenced(won, n) for n, won in enumerate(WON))), {}, 1, SIDES),
+        (compared(*["both_good", "both_bad", "model_a"] * 4), {}, 1,
+         ["neutral", "neutral", "left"] * 4),
+        (compared(*"021" * 4, column="preference"), NUMBERS, 0, SIDES),
+    ],
+    ids=["JSON in a fence", "both good", "numbers"],
+)  # fmt: skip
+def test_winners_written_in_other_ways_are_read_or_asked_for(
+    content: str, uses: dict[str, str], notes: int, winners: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text(content)
+    if uses:
+        with pytest.raises(Invalid) as asked:
+            open_file(path)
+        assert len(asked.value.fields["offers"].splitlines()) == 9
+    kind, found = open_file(path, uses=uses)
+    checked = found.checked
+    assert (kind, len(checked.notes)) == ("comparison_table", notes)
+    assert [one["winner"] for one in checked.good] == winners
+    assert len({one["topic"] for one in checked.good}) == 4 and not list(checked.problems)
+
+
+def test_numbers_beside_two_texts_stay_labels(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    rows = (f"w{k},i{n},a{n},b{n},{(n + k) % 2}" for n in range(6) for k in range(3))
+    path.write_text(text("annotator,id,text_a,text_b,label", *rows))
+    assert open_file(path)[0] == "label_table"
+
+
+def test_labels_are_read_out_of_the_json_of_a_language_model(tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    cells = (json.dumps({"why": f"{w} {i}", "label": x}).replace('"', '""') for w, i, x in VOTES)
+    rows = (f'{w},{i},"{cell}"' for (w, i, _), cell in zip(VOTES, cells, strict=True))
+    path.write_text(text(HEAD, *rows))
+    assert dict(open_file(path)[1].checked.about["labels"]) == {"yes": 18, "no": 12}

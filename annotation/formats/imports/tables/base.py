@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,7 +20,9 @@ from annotation.files.reading.importer import (
     Row,
     missing,
     note_spelling,
+    plain,
 )
+from annotation.files.reading.recognise import LOOKED_AT
 from annotation.files.reading.rows import Problem
 from annotation.files.reading.values import (
     NUMBER,
@@ -27,10 +30,12 @@ from annotation.files.reading.values import (
     SPACES,
     TRUTHS,
     UNSEEN,
+    as_text,
     composed,
     plain_value,
 )
 from annotation.formats.imports.labels import MAX_COLUMNS, MAX_META
+from crowdqc.files.json_input import Unreadable, read_json
 
 NAMED = 5  # names that a page lists
 MAX_OFFERS = 50
@@ -66,6 +71,7 @@ class TableReader(Importer):
     """
 
     unit: str  # what a row is
+    vote: str = ""  # the field that says what was given; its cells may hold it within JSON
     unread = "Keep as metadata"  # what becomes of a column that no field reads
     alike: tuple[tuple[str, ...], ...] = ()  # fields that name things, together where the same
 
@@ -81,10 +87,30 @@ class TableReader(Importer):
 
     def read_spelled(self, reader: Reader, rows: Iterable[Row], fixes: Fixes) -> None:
         """Read rows after unifying spellings and applying the person's corrections."""
+        rows = self.opened(reader.mapping, rows, reader.checked.notes)
         spelled = Spellings(self.alike, reader, rows)
         self.read(reader, Repeated(partial(fixed, spelled, fixes)), fixes)
         spelled.note()
         reader.checked.about.setdefault("warnings", [])[:0] = spelled.warnings()
+
+    def opened(
+        self, mapping: Mapping[str, str], rows: Iterable[Row], notes: list[str] | None = None
+    ) -> Iterable[Row]:
+        """Rows whose votes are taken out of JSON, as language models write it; it is noted."""
+        column = mapping.get(self.vote, "")
+        field = next((one for one in self.fields if one.name == self.vote), None)
+        first = itertools.islice(rows, LOOKED_AT)
+        if (
+            not column
+            or field is None
+            or not any(HOLDS_JSON.match(row.values.get(column, "")) for row in first)
+        ):
+            return rows
+        names = [plain(name) for name in (column, field.name, *field.also)]
+        if notes is not None:
+            note = _("%(column)s: what was given is read out of the JSON in its cells.")
+            notes.append(note % {"column": column})
+        return Repeated(partial(_without_json, rows, column, names))
 
     def lacks(self, mapping: Mapping[str, str]) -> str:
         """Say which columns are missing, like ``no worker, item column``; "" if none."""
@@ -111,6 +137,29 @@ def fixed(rows: Iterable[Row], fixes: Fixes) -> Iterator[Row]:
             if row.values.get(column, "").strip() in told
         }
         yield Row(row.line, {**row.values, **changed}) if changed else row
+
+
+FENCE = re.compile(r"```\w*\s*(\{.*\})\s*```", re.DOTALL)
+HOLDS_JSON = re.compile(r"\s*(?:```|\{)")
+
+
+def _without_json(rows: Iterable[Row], column: str, names: Sequence[str]) -> Iterator[Row]:
+    for row in rows:
+        said = row.values.get(column, "")
+        found = answer_in_json(said, names) if HOLDS_JSON.match(said) else said
+        yield row if found == said else Row(row.line, {**row.values, column: found})
+
+
+def answer_in_json(cell: str, names: Sequence[str]) -> str:
+    """The value of the first of ``names`` in a cell's JSON object, fenced or not; else the cell."""
+    fenced = FENCE.search(cell)
+    try:
+        held = read_json(fenced[1] if fenced else cell, any_text=True)
+    except Unreadable:
+        return cell
+    by_name = {plain(name): value for name, value in held.items()} if isinstance(held, dict) else {}
+    found = next((by_name[name] for name in names if name in by_name), None)
+    return cell if found is None or isinstance(found, dict | list) else as_text(found)
 
 
 class Spellings(Iterable[Row]):
@@ -200,8 +249,8 @@ class _Kind:
         usual: dict[str, str] = {}
         found: dict[str, str] = {}
         for said, _n in self.written.most_common() if self.numbers or self.truths else ():
-            plain = TRUTHS.get(said.casefold(), "") if self.truths else plain_value(said)
-            if (use := usual.setdefault(plain, said)) != said:
+            meant = TRUTHS.get(said.casefold(), "") if self.truths else plain_value(said)
+            if (use := usual.setdefault(meant, said)) != said:
                 found[said] = use
         self.written.clear()
         return found

@@ -56,8 +56,19 @@ RIGHTS = (
     "candidate_b",
     "item_b",
 )
-TOPICS = ("item", "item_id", "topic", "task", "task_id", "query_id", *ALSO["question_id"])
+TOPICS = (
+    "item",
+    "item_id",
+    "topic",
+    "task",
+    "task_id",
+    "query_id",
+    "prompt_id",
+    *ALSO["question_id"],
+)
 TIES_OF_ORDER = ("tieinconsistent",)  # of judges who prefer by the side
+BOTH = ("bothgood", "tiebothgood", "bothbad", "tiebothbad")  # are ties, too
+MOST_NUMBERED = 4  # different numbers in place of a winner
 ANONYMOUS, LEFT_OUT = "anony", "left out"
 MOST_SIGNED = 10  # of preferences by sign
 AGAIN = 0.1  # share of repeats from which the rows are about texts of their own
@@ -74,6 +85,7 @@ class ComparisonTable(TableReader, Battles):
     slug = "comparison_table"
     title = gettext_lazy("Comparisons")
     unit = "comparison"
+    vote = "winner"
     alike = (("model_a", "model_b"), ("winner",), ("judge",), ("question_id",))
     fields = (
         Field("judge", gettext_lazy("Judge"), False, (*WORKERS, *ALSO["judge"])),
@@ -119,7 +131,7 @@ class ComparisonTable(TableReader, Battles):
             self._winner(
                 {name: row.values.get(column, "").strip() for name, column in mapping.items()}
             )
-            for row in rows
+            for row in self.opened(mapping, rows)
         ]
         if signed_range([row.values.get(mapping["winner"], "") for row in rows]):
             return Fit(True, _("%(winner)s prefers by sign") % {"winner": mapping["winner"]})
@@ -155,10 +167,12 @@ class ComparisonTable(TableReader, Battles):
     def read(self, reader: Reader, rows: Iterable[Row], known: Mapping[Any, Any]) -> None:
         """Comparisons as battles; those that say nothing of their texts share one topic."""
         rows = _without_repeats(reader, _by_sign(reader, _anonymous(reader, list(rows))))
+        _note_ties(reader, rows)
         super().read(reader, rows, {})
         checked, about = reader.checked, reader.checked.about
         for value in {one.value for one in checked.problems if plain(one.value) in TIES_OF_ORDER}:
             offer(reader, "winner", value, "tie", _("Count as a tie"))
+        _offer_sides(reader, {one.value for one in checked.problems})
         apart = None
         if not {"question_id", "prompt"} & reader.mapping.keys():
             checked.good = _with_topics(checked.good)
@@ -175,6 +189,27 @@ class ComparisonTable(TableReader, Battles):
         if apart is not None and not (apart["left"][1] or apart["right"][1]):
             facts["warnings"].append(_no_item())
         about |= {**facts, "warnings": [*about.get("warnings", []), *facts["warnings"]]}
+
+
+def _note_ties(reader: Reader, rows: Iterable[Row]) -> None:
+    """Say which verdicts on both texts count as ties."""
+    given = {reader.value(row, "winner") for row in rows}
+    if ties := sorted(one for one in given if plain(one) in BOTH):
+        note = _("%(column)s: read as a tie: “%(ties)s”.")
+        told = {"column": reader.column("winner"), "ties": "”, “".join(ties)}
+        reader.checked.notes.append(note % told)
+
+
+def _offer_sides(reader: Reader, values: Iterable[str]) -> None:
+    """Offer what each number in place of a winner may stand for, where they are few."""
+    numbers = sorted(filter(NUMBER.fullmatch, values), key=float)
+    for value in numbers if len(numbers) <= MOST_NUMBERED else ():
+        for use, text in (
+            ("model_a", _("Read “%(value)s” as: left won")),
+            ("model_b", _("Read “%(value)s” as: right won")),
+            ("tie", _("Read “%(value)s” as: tie")),
+        ):
+            offer(reader, "winner", value, use, text % {"value": value})
 
 
 _USUAL = {plain(name) for name in ("question_id", *TOPICS)}

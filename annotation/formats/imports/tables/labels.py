@@ -111,7 +111,7 @@ class LabelTable(TableReader):
 
     slug = "label_table"
     title = gettext_lazy("Labels")
-    unit = "label"
+    unit = vote = "label"
     alike = (("label", "gold"), ("worker",), ("item",))
     fields: tuple[Field, ...] = (
         Field("worker", gettext_lazy("Worker"), True, WORKERS),
@@ -154,7 +154,8 @@ class LabelTable(TableReader):
         mapping = self.guess(columns, rows)
         if lacks := self.lacks(mapping):
             return Fit(False, lacks)
-        values = {row.values.get(mapping["label"], "").strip() for row in rows} - {""}
+        opened = self.opened(mapping, rows)
+        values = {row.values.get(mapping["label"], "").strip() for row in opened} - {""}
         said = _("%(label)s has %(differents)s") % {
             "label": mapping["label"],
             "differents": plural(len(values), "different value"),

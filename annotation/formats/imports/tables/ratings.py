@@ -54,6 +54,7 @@ class RatingTable(TableReader):
     slug = "rating_table"
     title = gettext_lazy("Ratings")
     unit = "rating"
+    vote = "score"
     alike = (("worker",), ("item",), ("system",), ("topic",))
     fields = (
         Field("worker", gettext_lazy("Worker"), True, WORKERS),
@@ -107,7 +108,8 @@ class RatingTable(TableReader):
         if lacks := self.lacks(mapping):
             return Fit(False, lacks)
         column = mapping["score"]
-        scores = _ungrouped({row.values.get(column, "").strip() for row in rows} - {""})
+        opened = self.opened(mapping, rows)
+        scores = _ungrouped({row.values.get(column, "").strip() for row in opened} - {""})
         if not scores or not all(DECIMAL.fullmatch(score) for score in scores):
             return Fit(False, _("%(column)s is not a number") % {"column": column})
         usual = {plain(name) for name in ("score", *SCORES)}

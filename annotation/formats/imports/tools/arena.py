@@ -49,6 +49,7 @@ from annotation.files.reading.rows import Problem, Row
 from annotation.files.reading.sources import encoding_of, lines, of_bytes
 from annotation.files.reading.tables import open_table
 from annotation.files.reading.times import parse_moment
+from annotation.files.reading.values import NUMBER
 from annotation.formats.imports.tables.base import unread
 from annotation.pair_design import groups_of, tell_groups
 from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT
@@ -442,7 +443,9 @@ def _verdict(line: _Line, raw: Mapping[str, Any]) -> str:
         line.add_error(
             "winner",
             raw.get("winner"),
-            _("This is not an outcome."),
+            _("A number does not say who won.")
+            if NUMBER.fullmatch(str(raw.get("winner")))
+            else _("This is not an outcome."),
             _("One of %(known)s.") % {"known": known},
         )
     return VERDICTS.get(said, "tie")
