@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,6 +14,8 @@ from annotation.files.reading.recognise import is_usual
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 LOOKED = 30  # rows in which the delimiter is looked for
 MOST_TITLES = 10  # rows with a title above the names of the columns
+DASHES = r"\s*(?::-+:?|-+:|-{2,})\s*"
+RULE = re.compile(rf"(\|?){DASHES}(?:\|{DASHES})+\|?")  # below the names in Markdown
 Rows = Sequence[Sequence[str]]
 
 
@@ -25,6 +29,31 @@ class Shape:
     has_header: bool
     names_rows: bool
     width: int  # the most values of a row
+
+
+@dataclass(frozen=True)
+class Markdown:
+    """A table of Markdown; ``has_bars`` where its lines begin and end with vertical bars."""
+
+    has_bars: bool
+
+    def bare_line(self, line: str) -> str:
+        """A line without outer bars, empty in place of the dashes below the names."""
+        bare = line.strip()
+        if RULE.fullmatch(bare):
+            bare = ""
+        elif self.has_bars:
+            bare = bare.removeprefix("|").removesuffix("|")
+        return f"{bare}\n"
+
+
+def markdown_of(sample: str) -> Markdown | None:
+    """How a sample is a table of Markdown; None where no line of dashes is below a header."""
+    lines = [line.strip() for line in sample.splitlines() if line.strip()]
+    for above, line in itertools.pairwise(lines[: MOST_TITLES + 2]):
+        if "|" in above and (rule := RULE.fullmatch(line)):
+            return Markdown(bool(rule[1]))
+    return None
 
 
 def shape_of(sample: str, delimiter: str = "", has_header: bool | None = None) -> Shape:

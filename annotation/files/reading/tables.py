@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext as _
@@ -39,7 +39,7 @@ from annotation.files.reading.limits import (
 )
 from annotation.files.reading.recognise import NAMELESS
 from annotation.files.reading.rows import MAX_SHOWN, Problem, Row
-from annotation.files.reading.shape import DELIMITERS, Shape, shape_of
+from annotation.files.reading.shape import DELIMITERS, Shape, markdown_of, shape_of
 from annotation.files.reading.sources import (
     GZIP,
     PIECE,
@@ -61,6 +61,7 @@ UNNAMED = "unnamed"  # what a first column without a name is called
 SAMPLE = 20_000  # characters from which the delimiter and the header are told
 SEPARATOR = re.compile(r'"?sep=([^\s"])"?\s*\r?\n', re.IGNORECASE)  # as Excel writes it
 IMPORT_ID = '{"ImportId"'  # in each cell of the third line of Qualtrics
+RESPONSES = {"Response", "Open-Ended Response", "Other (please specify)"}  # SurveyMonkey, below
 # What a library raises for an archive that is damaged, or that has a password.
 DAMAGED = (
     *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError),
@@ -144,7 +145,9 @@ def _binary(source: Source, head: bytes, limits: Limits) -> Table | None:
     if (book := workbook.read(source, limits)) is not None:
         columns, note, rows = book
         columns[0] = columns[0] or UNNAMED  # as pandas writes the names of rows
-        return Table("Excel", "", note, "", columns, _counted(_objects(rows, columns), limits))
+        notes = list[str]()
+        found = _objects(_without_further_headers(rows, notes), columns)
+        return Table("Excel", "", note, "", columns, _counted(found, limits), notes)
     if head.startswith(ZIP) and (spans := _archive(source, limits)) is not None:
         return Table("CoNLL", "UTF-8", "", "", list(conll.COLUMNS), _counted(spans, limits))
     for kind, marks in (("parquet", parquet.PARQUET), ("arrow", parquet.ARROW)):
@@ -306,11 +309,14 @@ def _delimited(
 ) -> Table:
     sample = source.head(4 * SAMPLE).decode(encoding.codec, errors="ignore")[:SAMPLE]
     sample = sample.removeprefix(MARK)
-    text = (line.removeprefix(MARK) for line in lines(source, encoding, limits.line))
+    text: Iterator[str] = (line.removeprefix(MARK) for line in lines(source, encoding, limits.line))
     skipped, notes, delimiter = 0, list[str](), ""
     if stated := SEPARATOR.match(sample):
         delimiter, skipped, sample = stated[1], 1, sample[stated.end() :]
         next(text)
+    if markdown := markdown_of(sample):
+        sample = "".join(map(markdown.bare_line, sample.splitlines()))
+        text, delimiter = map(markdown.bare_line, text), "|"
     shape = shape_of(sample, delimiter, has_header)
     rows = _parsed(text, shape, skipped)
     if shape.titles:
@@ -332,6 +338,7 @@ def _delimited(
         if has_header is None:
             notes.append(_("No header line was found: the first line is read as a row."))
     else:
+        columns, rows = _pivot_names(columns, rows, notes)
         rows = _without_further_headers(rows, notes)
         columns = ["", *columns] if shape.names_rows else columns
     check_head(columns, limits)
@@ -348,19 +355,55 @@ def _delimited(
     )
 
 
+Lines = Iterator[tuple[int, list[str] | csv.Error]]
+Cells = TypeVar("Cells", bound=list[str] | csv.Error)
+EMPTY: list[tuple[int, list[str]]] = [(0, []), (0, [])]
+
+
+def _pivot_names(columns: list[str], found: Lines, notes: list[str]) -> tuple[list[str], Lines]:
+    """The names of columns as pandas writes them for a pivot table, on three lines.
+
+    The first repeats the name of the values, the second names the columns, and the third the rows.
+    Others stay as they are. Raises Invalid where there are several values.
+    """
+    if columns[:1] != [""] or len(set(columns)) == len(columns):
+        return columns, found
+    held = list(itertools.islice(found, 2))
+    names, index = [row if isinstance(row, list) else [] for _line, row in (*held, *EMPTY)][:2]
+    if len(names) != len(columns) or not "".join(index[:1]) or any(index[1:]):
+        return columns, itertools.chain(held, found)
+    if len(set(columns[1:])) > 1:
+        raise Invalid(
+            _("Three lines name the columns of several values: %(names)s.")
+            % {"names": ", ".join(dict.fromkeys(columns[1:]))},
+            fields={"file": _("Write a pivot table of one value.")},
+        )
+    note = _("Lines 1 to 3 name the columns, as of a pivot table: the values are %(value)s.")
+    notes.append(note % {"value": columns[1]})
+    return [name.strip() for name in (index[0], *names[1:])], found
+
+
 def _without_further_headers(
-    found: Iterator[tuple[int, list[str] | csv.Error]], notes: list[str]
-) -> Iterator[tuple[int, list[str] | csv.Error]]:
-    """The rows without the two lines by which Qualtrics describes its columns."""
+    found: Iterator[tuple[int, Cells]], notes: list[str]
+) -> Iterator[tuple[int, Cells]]:
+    """The rows without the lines by which Qualtrics and SurveyMonkey describe their columns."""
     held = list(itertools.islice(found, 2))
     for at, (_line, row) in enumerate(held):
-        if isinstance(row, list) and all(cell.startswith(IMPORT_ID) for cell in row if cell):
+        if isinstance(row, list) and _describes(row):
             notes.append(
                 _("Left out as further headers: lines %(lines)s.")
                 % {"lines": ", ".join(str(line) for line, _row in held[: at + 1])}
             )
             return itertools.chain(held[at + 1 :], found)
     return itertools.chain(held, found)
+
+
+def _describes(row: list[str]) -> bool:
+    """Whether a row describes the columns of a survey."""
+    cells = [cell for cell in row if cell]
+    return all(cell.startswith(IMPORT_ID) for cell in cells) or (
+        not row[0] and RESPONSES.issuperset(cells)
+    )
 
 
 def _parsed(

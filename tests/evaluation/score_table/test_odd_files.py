@@ -109,6 +109,26 @@ def form() -> str:
     )
 
 
+def survey() -> str:
+    """Respondents and questions as SurveyMonkey writes them."""
+    return text(*map(",".join, survey_rows()))
+
+
+def survey_rows() -> list[list[str]]:
+    said = {k: [x for w, _, x in VOTES if w == f"w{k}"] for k in range(3)}
+    return [
+        ["Respondent ID", "Start Date", *(f"How is text {n}?" for n in range(10))],
+        ["", "", *["Response"] * 10],
+        *([f"{k}{k}", f"11/0{k + 1}/2026 10:00:00", *said[k]] for k in said),
+    ]
+
+
+def survey_sheet(book: Any) -> None:
+    sheet = book.add_worksheet()
+    for at, row in enumerate(survey_rows()):
+        sheet.write_row(at, 0, row)
+
+
 FILES: dict[str, tuple[str | bytes, str]] = {
     "a comma more in each row": (text(HEAD, *(row + "," for row in ROWS)), "votes.csv"),
     "vertical bars": (text(HEAD, *ROWS).replace(",", "|"), "votes.txt"),
@@ -133,6 +153,29 @@ FILES: dict[str, tuple[str | bytes, str]] = {
         text(HEAD, *(f"{w}{chr(0x200B) * (at % 2)},{i},{x}" for at, (w, i, x) in enumerate(VOTES))),
         "votes.csv",
     ),
+    "a pivot table of pandas": (
+        text(
+            ",label,label,label",
+            "worker,w0,w1,w2",
+            "item,,,",
+            *(f"i{n},{','.join(x for _, i, x in VOTES if i == f'i{n}')}" for n in range(10)),
+        ),
+        "votes.csv",
+    ),
+    "a table of Markdown": (
+        text(
+            "Here are the votes:",
+            "",
+            *(f"| {' | '.join(row)} |" for row in [NAMES, [":---", ":-:", "---:"], *VOTES]),
+        ),
+        "votes.txt",
+    ),
+    "Markdown without outer bars": (
+        text(*(" | ".join(row) for row in [NAMES, ["--", "--", "--"], *VOTES])),
+        "votes.md",
+    ),
+    "a survey with a second header": (survey(), "votes.csv"),
+    "a workbook of a survey with a second header": (workbook(survey_sheet), "votes.xlsx"),
     "zeros at the end": (text(HEAD, *ROWS) + "\0" * 64, "votes.csv"),
     "more zeros than text": (text(HEAD, *ROWS) + "\0" * 512, "votes.csv"),
     "UTF-16 without a mark": (text(HEAD, *ROWS).encode("utf-16-be"), "votes.csv"),
@@ -230,6 +273,13 @@ def test_lines_that_python_printed_are_refused_for_their_quotation_marks(tmp_pat
     path = tmp_path / "votes.jsonl"
     path.write_text(text(*map(str, RECORDS)))
     with pytest.raises(Invalid, match="Single quotation marks"):
+        open_file(path)
+
+
+def test_a_pivot_table_of_several_values_is_refused_for_them(tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text(text(",label,label,sure,sure", "worker,a,b,a,b", "item,,,,", "i1,x,y,1,2"))
+    with pytest.raises(Invalid, match="several values: label, sure"):
         open_file(path)
 
 
