@@ -9,10 +9,11 @@ from django.utils.text import get_text_list
 from django.utils.translation import gettext, ngettext
 
 from annotation.files.reading.importer import Row
+from annotation.formats.imports.chats import NO_VOTES
 from annotation.formats.registry import TABLES
 from annotation.formats.uploads.naming import total
 from annotation.formats.uploads.selectors import arriving_sentence, shared_columns
-from annotation.formats.uploads.staging import ACTIVE
+from annotation.formats.uploads.staging import ACTIVE, IS_CHATS
 from annotation.models import ImportFile, Membership, Project, Role, User
 from crowdqc.numbers import plural
 from evaluation.score_table.kinds import KINDS, Kind
@@ -37,6 +38,8 @@ def reason_against(file: ImportFile) -> str:
     found = file.found
     if file.state != State.READY:
         return ""
+    if found["unmapped"] and file.error.get(IS_CHATS):
+        return str(NO_VOTES)
     if found["unmapped"]:
         names = get_text_list([one["label"].lower() for one in found["unmapped"]], "and")
         return gettext("No column is read as %(names)s.") % {"names": names}
@@ -180,6 +183,8 @@ def _fixes(problem: dict[str, Any], about: dict[str, Any]) -> list[dict[str, str
 def _state(file: ImportFile, rows: int, used: int, about: dict[str, Any]) -> tuple[str, str, str]:
     found = file.found
     read = plural(rows, "row")
+    if found["unmapped"] and file.error.get(IS_CHATS):
+        return "bad", gettext("Conversations"), str(NO_VOTES)
     if found["unmapped"]:
         names = get_text_list([one["label"].lower() for one in found["unmapped"]], "and")
         return (

@@ -44,6 +44,7 @@ HIDDEN = ("seen", "facts", CHAT, CHAT_B)  # what a page of first rows does not s
 MAX_KEY, MAX_NAME, MAX_TOPIC, MAX_QUERY = 80, 120, 80, 20_000
 SHOWN_FORMATS = 5  # formats of one file that its preview names
 PREVIEW = 300  # characters of a conversation in the preview
+NO_VOTES = gettext_lazy("The file holds conversations, which have no votes to score.")
 UNNAMED = "assistant"  # whose conversations name no model
 
 

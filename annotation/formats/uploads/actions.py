@@ -436,9 +436,9 @@ def discard_upload(file: ImportFile, state: str, **changes: object) -> None:
     forget(stored)
 
 
-def fail(file: ImportFile, message: str, mend: str) -> None:
+def fail(file: ImportFile, message: str, mend: str, **more: object) -> None:
     """Close an upload that cannot be imported; nothing of its rows is kept."""
-    discard_upload(file, State.FAILED, error={"message": message, "mend": mend})
+    discard_upload(file, State.FAILED, error={"message": message, "mend": mend, **more})
 
 
 @transaction.atomic

@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.accounts import quotas
+from annotation.chats.readers.files import holds_chats
 from annotation.files.reading.importer import Problem
 from annotation.files.reading.recognise import LOOKED_AT
 from annotation.files.reading.rows import MAX_SHOWN, Row
@@ -26,6 +27,7 @@ from annotation.files.reading.values import displayable
 from annotation.files.stored.actions import forget, store
 from annotation.formats.actions.imports import import_sheet
 from annotation.formats.actions.media import open_upload
+from annotation.formats.imports.chats import NO_VOTES
 from annotation.formats.imports.tables.native import unfold
 from annotation.formats.registry import get_format, recognise_table
 from annotation.formats.selectors.imports import CheckedFile, check_rows, remembered_columns
@@ -34,6 +36,7 @@ from annotation.formats.uploads.addresses import fetch
 from annotation.formats.uploads.staging import (
     ACTIVE,
     CHUNK,
+    IS_CHATS,
     KEPT,
     TEXT,
     WRITTEN,
@@ -59,7 +62,15 @@ MAX_ATTEMPTS = 3
 EVERY = 1.0  # seconds between signs of life
 TOO_MUCH = gettext_lazy("Reading this file took more memory than there is.")
 SPLIT = gettext_lazy("Split it into smaller files.")
+IMPORT_CHATS = gettext_lazy("Import them into a task.")
 SHOWN_ROWS, SHOWN_PROBLEMS = 5, 200
+
+
+class GivenChats(Invalid):
+    """A file of conversations that was given to be scored."""
+
+    def __init__(self) -> None:
+        super().__init__(str(NO_VOTES), fields={"file": str(IMPORT_CHATS)})
 
 
 class Superseded(Exception):
@@ -85,7 +96,8 @@ def process(file_id: int) -> str:
         return "not mine"
     except DomainError as refused:
         # What is wrong with the file itself; a check that the task refuses says so, too.
-        _close(file, refused.message, " ".join(refused.fields.values()))
+        about = {IS_CHATS: True} if isinstance(refused, GivenChats) else {}
+        _close(file, refused.message, " ".join(refused.fields.values()), **about)
         return State.FAILED
     except MemoryError:
         _close(file, str(TOO_MUCH), str(SPLIT))
@@ -149,10 +161,10 @@ def _set(file: ImportFile, **changes: Any) -> None:
 
 
 @transaction.atomic
-def _close(file: ImportFile, message: str, mend: str) -> None:
+def _close(file: ImportFile, message: str, mend: str, **more: object) -> None:
     locked = ImportFile.objects.select_for_update(of=("self",)).filter(pk=file.pk).first()
     if locked is not None and locked.turn == file.turn:
-        fail(locked, message, mend)
+        fail(locked, message, mend, **more)
 
 
 # Fetching ----------------------------------------------------------------------------------------
@@ -206,6 +218,8 @@ def _read(file: ImportFile) -> None:
         _read_rows(file)
     except Invalid as refused:
         if reading_of(file) == Reading():
+            if file.task is None and holds_chats(source_of(file), file.name):
+                raise GivenChats from refused
             raise
         file.sheet = {**file.sheet, "reading": {}}
         _read_rows(file)
@@ -261,6 +275,9 @@ def _read_rows(file: ImportFile) -> None:
         told(rows.count)
     columns = list(table.columns)
     kind, fits = (file.kind, {}) if file.task_id else recognise_table(columns, looked)
+    is_chats = (
+        fits and not any(one.fits for one in fits.values()) and holds_chats(source, file.name)
+    )
     remembered = None if file.mapping else remembered_columns(file.uploaded_by, columns, kind)
     if remembered:
         table.notes.append(_("Columns are read as you chose for the last file with these names."))
@@ -275,6 +292,7 @@ def _read_rows(file: ImportFile) -> None:
             mapping=remembered or file.mapping,
             done=0,
             total=rows.count,
+            error={IS_CHATS: True} if is_chats else {},
             sheet={
                 "kind": table.kind,
                 "encoding": table.encoding,
@@ -315,7 +333,12 @@ def _check(file: ImportFile) -> None:
     """Find what each row would become and what is wrong with it; nothing is imported."""
     _set(file, total=file.sheet["rows"], done=0)
     sheet = sheet_of(file, _progress_reporter(file))
-    found = check_rows(file.task, file.kind, sheet, file.mapping or None, file.fixes)
+    try:
+        found = check_rows(file.task, file.kind, sheet, file.mapping or None, file.fixes)
+    except Invalid as refused:
+        if file.error.get(IS_CHATS):
+            raise GivenChats from refused
+        raise
     file.parts.filter(kind=Kind.PROBLEMS).delete()
     listed = _Parts(file, Kind.PROBLEMS)
     with transaction.atomic():

@@ -6,16 +6,19 @@ import itertools
 import shlex
 from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from annotation.chats.readers.files import holds_chats
 from annotation.files.reading.importer import Row, Sheet
 from annotation.files.reading.recognise import LOOKED_AT
 from annotation.files.reading.sheet import spooled
-from annotation.files.reading.sources import of_bytes
+from annotation.files.reading.sources import Source, of_bytes
 from annotation.files.reading.tables import Reading, open_table
+from annotation.formats.imports.chats import NO_VOTES
 from annotation.formats.imports.tables.base import SAME_FIELDS
 from annotation.formats.imports.tables.native import unfold
 from annotation.formats.registry import recognise_table
@@ -121,7 +124,9 @@ def open_file(
     ``given`` are columns by role (``ROLES``), ``uses`` labels read as others ("" is none). Raises
     Invalid where a column is missing or no row can be scored, and OSError.
     """
-    sheet = spooled(unfold(open_table(of_bytes(path.read_bytes()), path.name, reading=reading)))
+    source = of_bytes(path.read_bytes())
+    with _refusing_chats(source, path.name):
+        sheet = spooled(unfold(open_table(source, path.name, reading=reading)))
     given = given or {}
     for column in set(given.values()) - set(sheet.columns):
         raise Invalid(
@@ -142,20 +147,20 @@ def open_file(
     label = next((name for name in ROLES["label"] if name in own), "label")
     column = mapping.get(label, label)
     fixes: dict[str, dict[str, str]] = {column: dict(uses)} if uses else {}
-    found = check_rows(None, slug, sheet, mapping, fixes)
-    for one in found.checked.about.get("offers", ()) if uses else ():  # of other columns
-        if (uses or {}).get(one["value"]) == one["use"]:
-            fixes.setdefault(one["column"], {})[one["value"]] = one["use"]
-    if fixes.keys() - {column}:
+    with _refusing_chats(source, path.name):
         found = check_rows(None, slug, sheet, mapping, fixes)
-    if found.unmapped:
-        names = ", ".join(str(one.label).lower() for one in found.unmapped)
-        raise Invalid(
-            f"No column is read as {names}. The file has {', '.join(sheet.columns[:20])}.",
-            fields={
-                "file": f"Name the columns {KINDS[slug].needs}, or say --worker, --item, --label."
-            },
-        )
+        for one in found.checked.about.get("offers", ()) if uses else ():  # of other columns
+            if (uses or {}).get(one["value"]) == one["use"]:
+                fixes.setdefault(one["column"], {})[one["value"]] = one["use"]
+        if fixes.keys() - {column}:
+            found = check_rows(None, slug, sheet, mapping, fixes)
+        if found.unmapped:
+            names = ", ".join(str(one.label).lower() for one in found.unmapped)
+            mend = f"Name the columns {KINDS[slug].needs}, or say --worker, --item, --label."
+            raise Invalid(
+                f"No column is read as {names}. The file has {', '.join(sheet.columns[:20])}.",
+                fields={"file": mend},
+            )
     if not found.checked.good:
         reasons = itertools.islice(rejected_lines(found), NAMED)
         raise Invalid(
@@ -168,6 +173,18 @@ def open_file(
 
 def _lines(**parts: Iterable[str]) -> dict[str, str]:
     return {name: said for name, lines in parts.items() if (said := "\n".join(lines))}
+
+
+@contextmanager
+def _refusing_chats(source: Source, name: str) -> Iterator[None]:
+    """Say of a file that cannot be read as a table that it holds conversations, if it does."""
+    try:
+        yield
+    except Invalid:
+        if not holds_chats(source, name):
+            raise
+        mend = "Import them: manage.py crowdqc_import chats FILE --task ID --by NAME."
+        raise Invalid(str(NO_VOTES), fields={"file": mend}) from None
 
 
 def _kind_of(sheet: Sheet, given: Mapping[str, str]) -> str:

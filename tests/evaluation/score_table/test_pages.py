@@ -267,6 +267,24 @@ def test_a_table_that_cannot_be_scored_says_why_and_has_no_button(text: str, wor
     assert not Project.objects.exists() and not Task.objects.exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.jsonl", json.dumps({"messages": [{"role": "user", "content": "Hi"}]})),
+        ("a.json", json.dumps([[{"from": "human", "value": "Hi"}]])),
+    ],
+)
+def test_a_file_of_conversations_leads_to_where_they_are_imported(name: str, text: str) -> None:
+    project = factories.make_project()
+    client = client_of(project.owner)
+    where = reverse("score_table_in", args=[project.pk])
+    page = drop(client, text, name, where)
+    assert ImportFile.objects.get().error["is_chats"]
+    answer = client.get(page)
+    assert answer.context["state"][0] == "bad"
+    assert reverse("task_new", args=[project.pk]) in html_of(answer)
+
+
 def test_labels_that_no_code_can_hold_are_kept_as_they_are_written() -> None:
     client = client_of(factories.make_user())
     long = "a label that is much longer than forty characters"
