@@ -15,7 +15,8 @@ from tests.support.processes import ROOT, test_database_url, until
 from tests.support.web_load import Load, answered, load_new_program, serving, workers
 
 PAGES = ("/healthz", reverse_lazy("login"))
-pytestmark = pytest.mark.slow
+# An upgrade from a release takes over in the same way, in every run of the suite.
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 
 @pytest.fixture
@@ -26,7 +27,6 @@ def web(transactional_db: None, tmp_path: Path) -> Iterator[tuple[int, Path]]:
         yield port, file
 
 
-@pytest.mark.long
 def test_new_processes_take_over_without_a_failed_request(web: tuple[int, Path]) -> None:
     """HUP: settings are read anew, the program stays."""
     port, file = web

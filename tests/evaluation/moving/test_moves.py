@@ -119,6 +119,7 @@ def test_an_archive_is_imported_once(arrived: dict[str, Any], target: Site, fold
     assert f"imported as project {arrived['project']}" in said
 
 
+@pytest.mark.long
 def test_a_project_comes_back(
     left: dict[str, Any], arrived: dict[str, Any], source: Site, target: Site, folder: Path
 ) -> None:
