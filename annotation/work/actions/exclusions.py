@@ -166,12 +166,14 @@ def _count_again(by: User, exclusion: Exclusion) -> None:
         counts=False,
         uncounted_reason=as_uncounted_reason(exclusion.reason),
     )
-    rejected = own.filter(rejection_that_leaves_out())
-    for pk, reason in list(rejected.values_list("pk", "assignment__rejection__reason")):
-        own.filter(pk=pk).update(uncounted_reason=as_uncounted_reason(reason))
-    for answer in own.order_by("pk"):
+    rejected = dict(
+        own.filter(rejection_that_leaves_out()).values_list("pk", "assignment__rejection__reason")
+    )
+    for answer in list(own.exclude(pk__in=rejected).order_by("pk")):
         with suppress(Conflict), transaction.atomic():
             set_counts(by=by, answer=answer, counts=True)
+    for pk, reason in rejected.items():
+        own.filter(pk=pk).update(uncounted_reason=as_uncounted_reason(reason))
 
 
 # Of rejected work -------------------------------------------------------------------------------
@@ -225,6 +227,7 @@ def count_overturned(*, by: User, rejection: Rejection) -> None:
     excluded = task.exclusions.in_force().filter(worker=worker, collects_again=True).first()
     if excluded is not None:
         own.update(uncounted_reason=as_uncounted_reason(excluded.reason))
+        return
     for answer in own.order_by("pk"):
         with suppress(Conflict), transaction.atomic():
             set_counts(by=by, answer=answer, counts=True, beyond_plan=True)

@@ -116,7 +116,12 @@ def test_rejected_and_removed_answers_count_again_only_once_both_are_taken_back(
     for rejected_first in (True, False):
         done = factories.claim_and_submit(world.task)
         worker: Membership = done.worker
-        taken = {"task": world.task, "worker": worker, "reason": "Copied.", "collect_again": True}
+        taken = {
+            "task": world.task,
+            "worker": worker,
+            "reason": factories.REJECTION,
+            "collect_again": True,
+        }
         if rejected_first:
             reject(world, done, leave_out=True, collect_again=True)
         made = exclusions.exclude(by=world.requester, **taken)
