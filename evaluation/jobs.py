@@ -14,6 +14,7 @@ from evaluation.embeddings import vectors
 from evaluation.free_text import encoding
 from evaluation.live import actions as live
 from evaluation.llm.endpoints import probe as probing
+from evaluation.moving import files as archives
 from evaluation.operations import actions as operations
 from evaluation.operations import recording  # noqa: F401 - connects what workers report
 from evaluation.pairwise import adaptive
@@ -62,8 +63,9 @@ def write_board_bundles() -> int:
 
 @shared_task(ignore_result=True)
 def resume_abandoned() -> int:
-    """Queue runs again whose worker died, and parts of their texts."""
-    return runs.resume_abandoned() + encoding.resume_waiting()
+    """Queue runs again whose worker died, parts of their texts, and moves of projects."""
+    found = runs.resume_abandoned() + encoding.resume_waiting()
+    return found + archives.resume_archives()
 
 
 @shared_task(ignore_result=True, soft_time_limit=120, time_limit=150)
@@ -113,6 +115,12 @@ def delete_expired_rows() -> int:
 def delete_projects() -> int:
     """Carry out the deletions of projects that are due, or go on with them."""
     return deletion.delete_due()
+
+
+@shared_task(ignore_result=True, **HOUR)
+def move_project(archive_id: int) -> str:
+    """Export or import a project, as an owner asked for on a page."""
+    return archives.work_on(archive_id)
 
 
 @shared_task(ignore_result=True)

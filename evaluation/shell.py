@@ -152,7 +152,7 @@ def _installation_nav(name: str) -> list[dict[str, Any]]:
             "current": name == address or name in beside,
         }
         for label, address, beside in (
-            (_("Projects"), "installation", ("installation_limits",)),
+            (_("Projects"), "installation", ("installation_limits", "installation_moves")),
             (_("People"), "installation_people", ("installation_person_limits",)),
             (_("Operations"), "operations", ()),
             (_("Growth"), "installation_growth", ()),

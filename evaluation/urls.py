@@ -7,6 +7,7 @@ from evaluation.deletion import urls as deletion
 from evaluation.installation import urls as installation
 from evaluation.live import urls as live
 from evaluation.llm_runs import urls as llm_runs
+from evaluation.moving import urls as moving
 from evaluation.official import api as official
 from evaluation.operations import urls as operations
 from evaluation.organisations import urls as organisations
@@ -104,6 +105,7 @@ urlpatterns = [
     path("", include(operations)),
     path("", include(installation)),
     path("", include(deletion)),
+    path("", include(moving)),
     path("", include(organisations)),
     path("shared/<str:secret>/", sharing.shared_results, name="shared_results"),
     path("boards/<slug:slug>/", sharing.public_board, name="public_board"),

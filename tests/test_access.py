@@ -77,6 +77,7 @@ GET: dict[str, str] = {
     "installation_audit": "LNNNN", "installation_limits": "LNNNN",
     "installation_person_limits": "LNNNN",
     "installation_growth": "LNNNN",
+    "installation_moves": "LNNNN", "installation_archive_part": POST_ONLY,
     "installation_deletion": "LNNNN", "installation_books": "LNNNN",
     "installation_books_file": "LNNNN",
     "healthz": PUBLIC, "readyz": "UUUUU", "signed_in": "COOOO",
@@ -341,7 +342,8 @@ POST: dict[str, str] = {
     "operations_backup": "LNNNN", "operations_retry_all": "LNNNN", "operations_failure": "LNNNN",
     "installation": "LNNNN", "installation_people": "LNNNN", "installation_settings": "LNNNN",
     "installation_limits": "LNNNN", "installation_person_limits": "LNNNN",
-    "installation_deletion": "LNNNN",
+    "installation_deletion": "LNNNN", "installation_moves": "LNNNN",
+    "installation_archive_part": "LNNNN",
 }  # fmt: skip
 
 
@@ -467,6 +469,7 @@ def test_every_address_that_takes_posts_is_in_the_second_table() -> None:
 OWNERS = (
     "operations", "operations_report", "installation_security", "installation",
     "installation_people", "installation_settings", "installation_audit", "installation_growth",
+    "installation_moves",
 )  # fmt: skip
 # Addresses that open to nobody here: the test that opens them, or why nothing does.
 OPENED_ELSEWHERE = {
@@ -542,6 +545,10 @@ POSTED_ELSEWHERE = {
     "installation": "test_owner_transfers_a_project_after_a_confirmation",
     "installation_people": "test_owner_closes_and_reopens_an_account",
     "installation_settings": "test_owner_switches_read_only_and_back",
+    **dict.fromkeys(
+        ("installation_moves", "installation_archive_part"),
+        "test_owner_moves_a_project_by_pages",
+    ),
     "installation_limits": "test_owner_gives_a_project_other_limits",
     "installation_person_limits": "test_owner_gives_a_person_other_limits",
     "installation_deletion": "test_owner_deletes_a_project_on_its_page_and_reads_its_books",

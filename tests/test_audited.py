@@ -62,6 +62,7 @@ EXCEPTIONS = {
     "accounts.signing.actions.end_sessions": "the security log says so",
     "recruitment.actions.key_sets.check_signature": "asks for keys, once a minute at most",
     "recruitment.actions.key_sets.refresh_key_sets": "the clock does it",
+    "evaluation.moving.files.add_part": "bytes of an import that was asked for",
     "evaluation.embeddings.vectors.delete_unused": "the clock does it: vectors kept for their days",
     "evaluation.free_text.encoding.encode_next": "a part of a run, which was asked for",
     "evaluation.free_text.encoding.resume_waiting": "a part of a run, which was asked for",

@@ -9,6 +9,7 @@ from typing import Any
 JOB_QUEUES = {
     "annotation.jobs.process_upload": "files",
     "annotation.jobs.write_export": "files",
+    "evaluation.jobs.move_project": "files",
     "annotation.jobs.clean_up_files": "backups",
     "annotation.jobs.make_due_backup": "backups",
     "annotation.jobs.back_up_now": "backups",
@@ -38,6 +39,7 @@ PAUSED_WHEN_READ_ONLY = frozenset(
         "evaluation.jobs.adapt_all",
         "evaluation.jobs.check_live",
         "evaluation.jobs.delete_projects",
+        "evaluation.jobs.move_project",
         "evaluation.jobs.start_due_runs",
     }
 )

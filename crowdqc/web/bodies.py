@@ -34,7 +34,7 @@ LIMITS = (
     (r"/projects/[0-9]+/tasks/from-file/$", UPLOAD),
     (rf"{TASK}/(checks|rescaling)/scores/$", UPLOAD),
     (r"(/projects/[0-9]+)?/score/$", UPLOAD),
-    (r"/uploads/[0-9]+/$", PART),
+    (r"/uploads/(archives/)?[0-9]+/$", PART),
     (r"/api/token/$", SMALL),
     (r"/(projects|api|otel)/", FORM),
     (r"/work/assignments/[0-9]+/items/[0-9]+/recording/$", RECORDING),

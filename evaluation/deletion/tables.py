@@ -39,7 +39,7 @@ from annotation.models import (
     User,
 )
 from annotation.models.tasks import TaskState
-from evaluation.models import ProjectDeletion, ProjectMove
+from evaluation.models import ArchivePart, ProjectArchive, ProjectDeletion, ProjectMove
 from evaluation.moving.tables import (
     DEFERRED,
     LEFT_OUT,
@@ -59,7 +59,9 @@ BOOKS: tuple[Model, ...] = (
     *(Statement, Correction, Rejection),
 )
 # Logs of the installation, which have times of their own.
-LOGS: tuple[Model, ...] = (SecurityEvent, ProjectMove, ProjectDeletion)
+LOGS: tuple[Model, ...] = (
+    *(SecurityEvent, ProjectMove, ProjectArchive, ArchivePart, ProjectDeletion),
+)
 # Kept as far as a book points to them, and then emptied of all else (``blanks``).
 BARE: tuple[Model, ...] = (Assignment, Membership, Recruitment, TaskVersion, Task)
 # Triggers count into the first while rows of the second go.

@@ -15,7 +15,7 @@ from evaluation.models.llm import (
     LLMCall,
     OwnPrompt,
 )
-from evaluation.models.moving import ProjectMove
+from evaluation.models.moving import ArchivePart, ProjectArchive, ProjectMove
 from evaluation.models.operations import DeletedRows, DiscardedFailure, JobFailure, Sample
 from evaluation.models.panels import PanelWatch, Selection, WatchNote
 from evaluation.models.runs import (
@@ -44,6 +44,7 @@ from evaluation.models.scores import (
 __all__ = [
     "AdaptivePlan",
     "AnswerScore",
+    "ArchivePart",
     "AuditVerdict",
     "BoardBundle",
     "CallState",
@@ -74,6 +75,7 @@ __all__ = [
     "OfficialRun",
     "OwnPrompt",
     "PanelWatch",
+    "ProjectArchive",
     "ProjectDeletion",
     "ProjectMove",
     "RankedRow",

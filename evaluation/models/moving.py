@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from annotation.models import Project
+from annotation.models import Project, StoredFile
 
 
 class ProjectMove(models.Model):
@@ -50,3 +50,49 @@ class ProjectMove(models.Model):
                 fields=["archive"], condition=Q(direction="in"), name="archive_imported_once"
             )
         ]
+
+
+class ProjectArchive(models.Model):
+    """An archive that an owner exports or imports on a page: a job does it, and can go on.
+
+    Its bytes are kept for some days as ``parts``, which arrive one after another.
+    """
+
+    class State(models.TextChoices):
+        UPLOADING = "uploading", "Uploading"
+        QUEUED = "queued", "Queued"
+        RUNNING = "running", "Running"
+        DONE = "done", "Finished"
+        FAILED = "failed", "Failed"
+
+    direction = models.CharField(max_length=3, choices=ProjectMove.Direction.choices)
+    state = models.CharField(max_length=9, choices=State.choices, default=State.QUEUED)
+    project = models.ForeignKey(Project, on_delete=models.SET_NULL, null=True, related_name="+")
+    leaves = models.BooleanField(default=False)  # of an export: the project is given away
+    why = models.CharField(max_length=300, blank=True)
+    name = models.CharField(max_length=200)
+    size = models.PositiveBigIntegerField(default=0)
+    modified = models.BigIntegerField(null=True, blank=True)  # of an upload, in ms
+    sha256 = models.CharField(max_length=64, blank=True)
+    # Bytes that arrived, then rows that were written.
+    done = models.PositiveBigIntegerField(default=0)
+    total = models.PositiveBigIntegerField(default=0)
+    error = models.TextField(blank=True)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    heartbeat_at = models.DateTimeField(auto_now_add=True)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    done_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+
+
+class ArchivePart(models.Model):
+    """Some bytes of an archive, which follow those of the part before."""
+
+    archive = models.ForeignKey(ProjectArchive, on_delete=models.CASCADE, related_name="parts")
+    stored = models.ForeignKey(StoredFile, on_delete=models.PROTECT, related_name="+")
+
+    class Meta:
+        ordering = ["id"]

@@ -24,7 +24,7 @@ from evaluation.moving.archive import ArchiveReader, Manifest
 from evaluation.moving.reading import Import, ImportDiffers, begin_move, check_tables
 from evaluation.moving.writing import COPY, MOVE, Export
 
-Say = Callable[[str], None]
+Say = Callable[[str, int], None]  # what was done, and how many rows that were
 State, Direction = ProjectMove.State, ProjectMove.Direction
 IN_FLIGHT = (Payment.State.PREPARED, Payment.State.SENDING, Payment.State.UNCLEAR)
 WAITING = (Payment.State.PLANNED, Payment.State.BY_HAND, Payment.State.FAILED)
@@ -62,7 +62,7 @@ def export_project(
     leave: bool = False,
     consents: Collection[str] | None = None,
     why: str = "",
-    say: Say = lambda text: None,
+    say: Say = lambda text, rows: None,
 ) -> Exported:
     """Write a project to a file, which gets its name when it is whole.
 
@@ -178,7 +178,7 @@ def import_project(
     by: User | None,
     path: Path,
     owner: User | None = None,
-    say: Say = lambda text: None,
+    say: Say = lambda text, rows: None,
 ) -> Imported:
     """Take a project in. One that was stopped goes on where it was.
 
@@ -194,7 +194,7 @@ def import_project(
     require_owner(by)
     reader = ArchiveReader(path)
     reader.check_migrations()
-    say("Reading the archive")
+    say("Reading the archive", 0)
     reader.check_members()
     check_tables(reader)
     archive = reader.sha256()
@@ -205,7 +205,7 @@ def import_project(
         work = Import(reader, move, say)
         work.load()
         work.load_vectors()
-        say("Comparing")
+        say("Comparing", 0)
         return _finish(work, by, owner)
 
 

@@ -64,7 +64,7 @@ AT_ONCE = 1_000  # rows of a transaction
 MARGIN = 1_000
 ROUND = 1_000_000  # shifts are round, so that an id shows what it was
 MOST_ID = 2**31 - 1  # options of runs and locks hold ids of 4 bytes
-Say = Callable[[str], None]
+Say = Callable[[str, int], None]  # what was done, and how many rows that were
 # States that a job acts on, and what stands there until the rest of the project is there.
 QUIET: dict[str, dict[str, str]] = {
     "annotation.Assignment.state": {"leased": "returned"},
@@ -95,7 +95,7 @@ class Import:
 
     reader: ArchiveReader
     move: ProjectMove
-    say: Say = lambda text: None
+    say: Say = lambda text, rows: None
     hashes: dict[str, str] = field(default_factory=dict)
 
     @cached_property
@@ -129,7 +129,7 @@ class Import:
                         fields.append("project")
                     self.move.save(update_fields=fields)
             if done:
-                self.say(f"{name}: {done:,}")
+                self.say(f"{name}: {done:,}", done)
 
     def load_vectors(self) -> None:
         """Keep the vectors of texts that are not kept here yet."""

@@ -69,6 +69,8 @@ LEFT_OUT: dict[str, str] = {
     "evaluation.JobFailure": INSTALLATION,
     "evaluation.DiscardedFailure": INSTALLATION,
     "evaluation.ProjectMove": "the log of moves is the installation's",
+    "evaluation.ProjectArchive": "the log of moves is the installation's",
+    "evaluation.ArchivePart": "bytes of an archive that is exported or imported",
     "evaluation.ProjectDeletion": "the log of deletions is the installation's",
 }
 

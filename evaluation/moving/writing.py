@@ -58,7 +58,7 @@ from evaluation.runs.freezing.options import take_mark
 
 COPY, MOVE = "copy", "move"
 AT_ONCE = 2_000
-Say = Callable[[str], None]
+Say = Callable[[str, int], None]  # what was done, and how many rows that were
 
 
 @dataclass
@@ -92,7 +92,7 @@ class Export:
             for model in ordered():
                 count = out.add_rows(rows_name(label(model)), self._rows(model, dropped))
                 if count:
-                    say(f"{label(model)}: {count:,}")
+                    say(f"{label(model)}: {count:,}", count)
             for stored in {one.sha256: one for one in rows_of(StoredFile, self.project)}.values():
                 out.add_pieces(file_name(stored.sha256), pieces(stored))
             out.add_rows(VECTORS, find_vectors(self.project))

@@ -50,9 +50,11 @@ async function sendParts(form, file, bar) {
   return true;
 }
 
-// Whether the file is sent in parts; a refused one is sent as a form, whose page says why.
+// Whether the file is sent in parts; a refused one is sent as a form, whose page says why. A form
+// that takes parts alone is loaded again.
 export function sendInParts(form, file) {
-  if (file.size <= PART) return false;
+  const always = form.dataset.parts === "always";
+  if (file.size <= PART && !always) return false;
   const bar = document.createElement("progress");
   bar.max = file.size;
   bar.setAttribute("aria-label", file.name);
@@ -60,6 +62,7 @@ export function sendInParts(form, file) {
   form.inert = true;
   sendParts(form, file, bar).then((sent) => {
     if (sent) return;
+    if (always) location.reload();
     form.inert = false;
     bar.remove();
     form.requestSubmit();

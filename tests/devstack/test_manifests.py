@@ -239,6 +239,7 @@ def test_the_ingress_has_the_limits_of_our_own_proxy() -> None:
         ),
         *("/projects/1/tasks/2/import/items/", "/projects/1/tasks/2/build/media/"),
         *("/work/assignments/1/items/2/recording/", "/work/assignments/1/submit/"),
+        *("/uploads/3/", "/uploads/archives/3/"),
     ):
         prefix = max((one for one in sizes if address.startswith(one)), key=len)
         assert sizes[prefix] >= limit_of(address), address

@@ -353,6 +353,7 @@ def everything() -> tuple[dict[str, Any], dict[str, Client]]:
         ].pk,
         "rest": "nothing/",
         "user_id": world.outsider.pk,
+        "archive_id": 1,
         **asked_values(project),
         **thought_values(project),
         **organised_values(world),

@@ -61,7 +61,7 @@ class Command(BaseCommand):
                 f"The database refused it. Start it again to go on. {error}"
             ) from error
 
-    def _say(self, text: str) -> None:
+    def _say(self, text: str, rows: int) -> None:
         self.stderr.write(text, style_func=str)
 
     def _export(self, options: dict[str, Any]) -> None:

@@ -18,6 +18,7 @@ from tests.support import factories
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 PICTURES = os.environ.get("CROWDQC_PICTURES", "")
+LONG = "It is moved. " + "Your seat, meal and bags stay as they were, and nothing is charged. " * 20
 SIZES = {"wide": {"width": 1360, "height": 900}, "phone": {"width": 360, "height": 740}}
 
 
@@ -116,3 +117,43 @@ def test_reviewer_goes_from_error_to_error_of_a_trace(
     expect(current).to_contain_text("plan")
     expect(page.locator("#turn-3")).to_be_in_viewport()
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+@pytest.mark.long
+def test_pair_of_conversations_is_judged_by_touch_on_a_phone(
+    browser: Browser, live_server: Any
+) -> None:
+    world = factories.make_world()
+    pair = make_chat_pair(
+        world.project,
+        chat_of("Hi", "Hello, what can I do?", "Move my flight to 6 December.", LONG, "Thanks"),
+        chat_of("Hi", "Hello, what can I do?", "Cancel my flight.", "It is cancelled."),
+    )
+    judged = factories.claim(pair, world.worker)
+    context = browser.new_context(viewport=SIZES["phone"], has_touch=True, is_mobile=True)  # type: ignore[arg-type]
+    sign_in(context, world.worker.user, live_server.url)
+    page = context.new_page()
+    page.goto(live_server.url + reverse("work_item", args=[judged.pk, 1]))
+    picture(page, "pair-touch")
+
+    def fits() -> bool:
+        return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
+
+    left, right = (page.locator(f"#turn-{side}-3") for side in ("left", "right"))
+    box = left.bounding_box()
+    assert box is not None and box["height"] < 120 and fits()  # no empty space below a short turn
+    expect(right).to_be_hidden()
+    page.get_by_role("button", name="Open the right response").tap()
+    expect(right).to_be_in_viewport()
+    picture(page, "pair-touch-right")
+    choice = page.locator(".judgment input[value='right']")
+    choice.evaluate("element => element.scrollIntoView({block: 'center'})")
+    choice.tap()
+    expect(page.locator("[data-next]")).to_have_attribute("aria-disabled", "false")
+    assert fits()
+    page.locator("[data-next]").tap()
+    page.get_by_role("button", name="Submit").tap()
+    page.wait_for_url("**/done/**")
+    picture(page, "pair-touch-done")
+    assert fits() and ChoiceValue.objects.get().code == "second"
+    context.close()

@@ -103,6 +103,7 @@ GUARDED: dict[str, tuple[str, dict[str, Any]]] = {
     "installation_settings": ("owner", {"do": "remove_demo"}),
     "installation_limits": ("owner", {"workers": "7"}),
     "installation_person_limits": ("owner", {"projects": "7"}),
+    "installation_moves": ("owner", {"size": "9", "modified": "1", "name": "a.zip"}),
     "installation_deletion": ("owner", {"do": "delete", "name": "Birds", "why": "It is over."}),
     "organisation_list": ("owner", {"name": "Lab", "currency": "EUR", "person": "owner"}),
     "organisation": ("owner", {"do": "add_member", "person": "owner", "role": "member"}),

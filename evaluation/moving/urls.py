@@ -1,0 +1,12 @@
+"""Addresses by which an owner moves projects."""
+
+from django.urls import path
+
+from evaluation.moving import views
+
+urlpatterns = [
+    path("installation/moves/", views.moves, name="installation_moves"),
+    path(
+        "uploads/archives/<int:archive_id>/", views.archive_part, name="installation_archive_part"
+    ),
+]
