@@ -24,7 +24,7 @@ WORKERS = (
     "worker", "worker_id", "annotator", "annotator_id", "rater", "rater_id", "coder", "coder_id",
     "performer", "user", "user_id", "labeler", "labeller", "judge", "!amt_worker_ids",
     "participant", "participant_id", "respondent", "respondent_id", "prolific_id",
-    "prolific_pid", "username", "user_name", "email", "email_address",
+    "prolific_pid", "username", "user_name", "email", "email_address", "author_user_id",
     # German and Spanish
     "bewerter", "bewerterin", "kodierer", "kodiererin", "juror", "jurorin", "jury", "person",
     "teilnehmer", "teilnehmerin", "nutzer", "schüler", "schülerin", "student", "pupil",
@@ -34,8 +34,8 @@ WORKERS = (
 ITEMS = (
     "item", "item_id", "task", "task_id", "question", "question_id", "example", "example_id",
     "unit", "unit_id", "document", "document_id", "orig_id", "instance_id", "text_id", "doc_id",
-    "image_id", "sentence_id", "claim_id", "tweet_id", "post_id", "comment_id", "hit_id", "id",
-    "key",
+    "image_id", "sentence_id", "claim_id", "tweet_id", "post_id", "comment_id", "hit_id",
+    "trace_id", "id", "key",
     "objekt", "element", "aufgabe", "frage", "elemento", "pregunta", "tarea",
 )  # fmt: skip
 # Numbers of rows, cases or pairs: an item where the values repeat as those of items do.
@@ -46,7 +46,7 @@ NUMBERED = (
 )  # fmt: skip
 LABELS = (
     "label", "response", "answer", "annotation", "vote", "choice", "category", "rating", "class",
-    "verdict",
+    "verdict", "string_value",
     "etikett", "kategorie", "antwort", "urteil", "bewertung", "etiqueta", "categoria",
     "respuesta",
 )  # fmt: skip

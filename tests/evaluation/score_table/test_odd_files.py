@@ -519,3 +519,30 @@ def test_labels_are_read_out_of_the_json_of_a_language_model(tmp_path: Path) -> 
     rows = (f'{w},{i},"{cell}"' for (w, i, _), cell in zip(VOTES, cells, strict=True))
     path.write_text(text(HEAD, *rows))
     assert dict(open_file(path)[1].checked.about["labels"]) == {"yes": 18, "no": 12}
+
+
+@pytest.mark.parametrize(("use", "kind"), [("stars", None), ("verdict", "label_table")])
+def test_one_of_several_scores_of_an_item_is_chosen(
+    use: str, kind: str | None, tmp_path: Path
+) -> None:
+    path = tmp_path / "scores.csv"
+    rows = (
+        f"s{n}{name},t-{i},{name},{'yn'.index(x[0]) + more},{x if name == 'verdict' else ''},u-{w}"
+        for n, (w, i, x) in enumerate([*VOTES, ("", "i1", "yes")])
+        for name, more in (("verdict", 0), ("stars", 1 + n % 4))
+    )
+    path.write_text(
+        text("id,traceId,name,value,stringValue,authorUserId", *rows).replace(",u-\n", ",\n")
+    )
+    with pytest.raises(Invalid) as asked:
+        open_file(path)
+    assert len(asked.value.fields["offers"].splitlines()) == 2
+    slug, found = open_file(path, kind, uses={"name": use})
+    checked = found.checked
+    lost = 32 if kind else 1  # stars have no word, and one row of each score has no worker
+    assert (slug, len(checked.good), len(checked.problems)) == (kind or "rating_table", 30, lost)
+    assert {one["item"] for one in checked.good} == {f"t-i{n}" for n in range(10)}
+    if kind:
+        assert dict(checked.about["labels"]) == {"yes": 18, "no": 12}
+    else:
+        assert {one["score"] for one in checked.good} == {1, 2, 3, 4, 5}

@@ -22,7 +22,7 @@ from annotation.files.reading.importer import (
     note_spelling,
     plain,
 )
-from annotation.files.reading.recognise import LOOKED_AT
+from annotation.files.reading.recognise import LOOKED_AT, MOSTLY
 from annotation.files.reading.rows import Problem
 from annotation.files.reading.values import (
     NUMBER,
@@ -36,9 +36,13 @@ from annotation.files.reading.values import (
 )
 from annotation.formats.imports.labels import MAX_COLUMNS, MAX_META
 from crowdqc.files.json_input import Unreadable, read_json
+from crowdqc.numbers import plural
 
 NAMED = 5  # names that a page lists
 MAX_OFFERS = 50
+# Columns that name which of several scores a row is.
+SCORE_NAMES = {"name", "scorename", "metric", "criterion", "dimension", "aspect", "kriterium"}
+MOST_SCORES = 20
 # Fields of several kinds that mean the same.
 SAME_FIELDS = (
     ("worker", "worker_id", "judge"),
@@ -87,11 +91,14 @@ class TableReader(Importer):
 
     def read_spelled(self, reader: Reader, rows: Iterable[Row], fixes: Fixes) -> None:
         """Read rows after unifying spellings and applying the person's corrections."""
+        rows, several = self._of_one_score(reader, rows, fixes)
         rows = self.opened(reader.mapping, rows, reader.checked.notes)
         spelled = Spellings(self.alike, reader, rows)
         self.read(reader, Repeated(partial(fixed, spelled, fixes)), fixes)
         spelled.note()
         reader.checked.about.setdefault("warnings", [])[:0] = spelled.warnings()
+        if several:
+            reader.checked.about["cannot"] = several
 
     def opened(
         self, mapping: Mapping[str, str], rows: Iterable[Row], notes: list[str] | None = None
@@ -111,6 +118,35 @@ class TableReader(Importer):
             note = _("%(column)s: what was given is read out of the JSON in its cells.")
             notes.append(note % {"column": column})
         return Repeated(partial(_without_json, rows, column, names))
+
+    def _of_one_score(
+        self, reader: Reader, rows: Iterable[Row], fixes: Fixes
+    ) -> tuple[Iterable[Row], list[str]]:
+        """Rows of one of several scores of an item, and why one has to be chosen if none is.
+
+        A column called as names of scores are tells them apart where a worker's rows on one item
+        differ in it.
+        """
+        names = ("worker", "item", self.vote)
+        if not all(map(reader.mapping.get, names)):
+            return rows, []
+        columns = next(iter(rows), Row(0, {})).values
+        read = set(reader.mapping.values())
+        column = next((one for one in columns if plain(one) in SCORE_NAMES and one not in read), "")
+        scores = _scores_of(reader, rows, column, names) if column else Counter[str]()
+        if not scores:
+            return rows, []
+        chosen = fixes.get(column, {}).get(column, "")
+        for score in scores:
+            if score != chosen:
+                text = _("Score only “%(score)s”") % {"score": score}
+                one = {"column": column, "value": column, "use": score, "text": text}
+                reader.checked.about["offers"].append(one)
+        text = _("%(column)s holds %(scores)s. Choose which one to score.")
+        told = {"column": column, "scores": plural(len(scores), "kind of score", "kinds of score")}
+        use = chosen if chosen in scores else scores.most_common(1)[0][0]
+        kept = Repeated(lambda: (row for row in rows if row.values.get(column, "").strip() == use))
+        return kept, [] if chosen in scores else [_("Several scores"), text % told]
 
     def lacks(self, mapping: Mapping[str, str]) -> str:
         """Say which columns are missing, like ``no worker, item column``; "" if none."""
@@ -137,6 +173,24 @@ def fixed(rows: Iterable[Row], fixes: Fixes) -> Iterator[Row]:
             if row.values.get(column, "").strip() in told
         }
         yield Row(row.line, {**row.values, **changed}) if changed else row
+
+
+def _scores_of(
+    reader: Reader, rows: Iterable[Row], column: str, names: Sequence[str]
+) -> Counter[str]:
+    """Count rows by the score that a column names; empty where it tells no scores apart."""
+    scores, keys, named = Counter[str](), set[tuple[str, str]](), set[tuple[str, str, str]]()
+    for row in rows:
+        worker, item, vote = (reader.value(row, name) for name in names)
+        score = row.values.get(column, "").strip()
+        if worker and item and vote and score:
+            scores[score] += 1
+            keys.add((worker, item))
+            named.add((worker, item, score))
+            if len(scores) > MOST_SCORES:
+                return Counter()
+    is_told = len(named) > len(keys) and len(named) >= MOSTLY * scores.total()
+    return scores if is_told else Counter()
 
 
 FENCE = re.compile(r"```\w*\s*(\{.*\})\s*```", re.DOTALL)

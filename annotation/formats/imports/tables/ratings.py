@@ -37,7 +37,7 @@ SCORES = ("rating", "points", "stars", "grade", "likert")
 # Scores if the values are so many numbers, and no column is called as labels are.
 MARKS = (
     *("mark", "marks", "note", "noten", "schulnote", "punkte", "punktzahl", "bewertung"),
-    *("sterne", "grades", "ratings", "scores"),
+    *("sterne", "grades", "ratings", "scores", "value"),
 )
 MIN_MARKS = 4
 RATED = "a text or its id"
@@ -227,7 +227,8 @@ class RatingTable(TableReader):
         return found
 
 
-_LABELS = {plain(name) for name in LABELS} - {plain(name) for name in SCORES}
+# Of a number and its word in two columns the number is the score.
+_LABELS = {plain(name) for name in LABELS} - {plain(name) for name in (*SCORES, "string_value")}
 
 
 def _number(score: str) -> float:
