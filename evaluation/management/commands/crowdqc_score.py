@@ -59,7 +59,7 @@ class Command(BaseCommand):
         parser.add_argument("--header", choices=["none"], help="the first line is a row")
         parser.add_argument("--encoding", default="", help="where it is neither UTF-8 nor UTF-16")
         parser.add_argument("--na", action="append", metavar="VALUE", help="stands for no label")
-        parser.add_argument("--read", action="append", metavar="LABEL=LABEL", help="as another one")
+        parser.add_argument("--read", action="append", metavar="VALUE=VALUE", help="as another one")
         parser.add_argument("--out", type=Path, help="folder for all tables as CSV")
         parser.add_argument("--reliable", type=float, help="competence that a worker must exceed")
         parser.add_argument("--ordered", action="store_true", help="labels have an order")

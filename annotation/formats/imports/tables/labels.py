@@ -682,8 +682,8 @@ def _without_common_label(
     items: dict[str, set[str]] = defaultdict(set)
     for one in good if apart else ():
         items[one["worker"]].add(one["item"])
-    for one, other in apart:
-        for pair in itertools.product(wordings[one][:NAMED], wordings[other][:NAMED]):
+    for first, second in apart:
+        for pair in itertools.product(wordings[first][:NAMED], wordings[second][:NAMED]):
             if len(items[pair[0]] & items[pair[1]]) >= SHARED:
                 return pair
     return None

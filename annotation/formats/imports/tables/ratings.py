@@ -268,7 +268,7 @@ def _grouping(scores: Collection[str]) -> tuple[str, str | None]:
     1,200 is 1200 beside 950, beside 1,200.50 and beside 1,000,000; alone it may be 1.2. A point is
     one of decimals unless something speaks against it.
     """
-    for mark, other in (",.", ".,"):
+    for mark, other in ((",", "."), (".", ",")):
         marked = [said for said in scores if mark in said]
         if not marked or not all(
             GROUPS[mark].fullmatch(said.partition(other)[0]) for said in marked
