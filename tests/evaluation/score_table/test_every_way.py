@@ -71,11 +71,16 @@ LOSSY = {
         + "q1,j0,wren,owl,model_a,1\n",
         "battles.csv",
     ),
+    "thousands or decimals": (
+        "worker;item;score\n" + "".join(f"w{n % 3};i{n // 3};{n % 4 + 1},500\n" for n in range(18)),
+        "prices.csv",
+    ),
     "ratings": (
         "worker;item;score\n" + "".join(f"w{n % 3};i{n // 3};{n % 4},5\n" for n in range(18)),
         "scores.csv",
     ),
 }
+UNCLEAR = ("nothing to compare", "no columns", "thousands or decimals")
 MADE = {**CONTAINERS, **NATIVE, **FILES, **LOSSY}
 CASES = Path(os.environ.get("CROWDQC_CASES", "nowhere"))
 
@@ -192,7 +197,7 @@ def test_a_file_is_the_same_by_page_api_and_command(
     content, name = MADE[case]
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    assert check(path, requester).refused == (case in ("nothing to compare", "no columns"))
+    assert check(path, requester).refused == (case in UNCLEAR)
 
 
 # Votes and agreement of files outside, by the beginning of their names; None: refused.
@@ -259,6 +264,32 @@ def test_a_table_is_changed_and_scored_over_the_api(
     told = client.get(table).json()
     assert told["state"] == "imported" and told["task"]
     assert [one["id"] for one in client.get(where).json()["results"]] == [told["id"]]
+
+
+def test_what_a_comma_means_is_chosen_over_the_api_and_on_the_page(
+    requester: tuple[Client, User, Project],
+) -> None:
+    client, _, project = requester
+    content, name = LOSSY["thousands or decimals"]
+    where = reverse("api_tables", args=[project.pk])
+    body = {"name": name, "content": base64.b64encode(content.encode()).decode()}
+    table = client.post(where, body, "application/json").json()["id"]
+    work()
+    address = reverse("api_table", args=[project.pk, table])
+    told = client.get(address).json()
+    assert told["cannot"] and len(told["offers"]) == 2
+    page = reverse("score_table_file", args=[table])
+    assert len(client.get(page).context["choices"]) == 2
+    by_thousands = {"column": "score", "value": ",", "use": ""}
+    client.patch(address, {"use": by_thousands}, "application/json")
+    work()
+    file = ImportFile.objects.get(pk=table)
+    assert [score for score, _ in file.found["about"]["scores"]] == [1500, 2500, 3500, 4500]
+    client.post(page, {"do": "fix", "column": "score", "value": ",", "use": "."})
+    work()
+    file.refresh_from_db()
+    told = client.get(address).json()
+    assert (told["cannot"], told["votes"], file.found["about"]["factor"]) == ("", 18, 10)
 
 
 def test_a_file_in_parts_goes_on_where_it_stopped(requester: tuple[Client, User, Project]) -> None:
