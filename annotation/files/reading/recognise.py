@@ -90,7 +90,7 @@ def recognise(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Layo
     Raises Invalid, saying how columns should be named, where it cannot be told.
     """
     found = {
-        part: _named(columns, names)
+        part: named_column(columns, names)
         for part, names in (("worker", WORKERS), ("item", ITEMS), ("label", LABELS), ("gold", GOLD))
     }
     taken = set(filter(None, found.values()))
@@ -121,9 +121,9 @@ def is_usual(name: str) -> bool:
     return same_name(name) in _USUAL
 
 
-def _named(columns: Sequence[str], names: Sequence[str]) -> str:
+def named_column(columns: Collection[str], names: Sequence[str]) -> str:
     """The first column with one of these names, the most usual name first; "" without."""
-    by_name = {same_name(column): column for column in reversed(columns)}
+    by_name = {same_name(column): column for column in reversed([*columns])}
     return next((by_name[same_name(name)] for name in names if same_name(name) in by_name), "")
 
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext, gettext_noop, ngettext
 from django.utils.translation import gettext as _
 
 from annotation.files import conll
@@ -73,6 +73,9 @@ BESIDE = re.compile(
     r"(?i)\.(?:md|ya?ml|txt|cff)$|(?:^|/)(?:manifest|state|dataset_infos?|dataset_dict)\.json$"
     r"|(?:^|/)columns\.csv$|(?:^|/)licen[cs]e$"
 )
+TABLE = re.compile(r"(?i)\.(?:csv|tsv|jsonl?|ndjson|parquet|arrow|xlsx|ods)$")
+FILE = "file in archive"  # a column: which of several files holds a row
+NAMED = 5  # files that a note lists
 PART = re.compile(r"-\d{5}-of-\d{5}\.(?:parquet|arrow|csv)$")
 PRINTED = re.compile(r"\s*[\[{]\s*'")  # a dict or list by Python
 MARK = "\ufeff"  # a byte order mark, also where files were joined
@@ -194,9 +197,9 @@ def unpack(source: Source, limits: Limits) -> Source:
 
 
 def _members(source: Source, limits: Limits) -> list[tuple[Source, str]]:
-    """The one file in a ZIP archive with its name, or the parts of one data set; [] for others.
+    """The tables in a ZIP archive with their names; [] where it is no archive or holds no file.
 
-    What only describes a data set is left out.
+    What only describes a data set is left out. Raises Invalid where other files are in it.
     """
     found: list[tuple[Source, str]] = []
     size = 0
@@ -209,13 +212,7 @@ def _members(source: Source, limits: Limits) -> list[tuple[Source, str]]:
             return []  # it only begins like one
         try:
             with opened as archive:
-                files = [one for one in archive.infolist() if not one.is_dir()]
-                named = [one for one in files if not UNSEEN.search(one.filename)]
-                tables = [one for one in named if not BESIDE.search(one.filename)]
-                chosen = tables if len(named) > 1 else named
-                if len(chosen) > 1 and not all(PART.search(one.filename) for one in chosen):
-                    return []
-                for one in sorted(chosen, key=lambda one: one.filename):
+                for one in _tables_in(archive):
                     held = Spool[bytes]()
                     with archive.open(one) as packed:
                         while piece := packed.read(PIECE):
@@ -233,36 +230,86 @@ def _members(source: Source, limits: Limits) -> list[tuple[Source, str]]:
     return found
 
 
+def _tables_in(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+    """The one file of an archive, or its tables by name. Raises Invalid where others are in it."""
+    files = [one for one in archive.infolist() if not one.is_dir()]
+    named = [one for one in files if not UNSEEN.search(one.filename)]
+    if len(named) < 2:
+        return named
+    chosen = [one for one in named if one.file_size and not BESIDE.search(one.filename)]
+    if others := [one.filename for one in chosen if not TABLE.search(one.filename)]:
+        raise Invalid(
+            ngettext(
+                "The ZIP archive holds a file that is no table: %(names)s.",
+                "The ZIP archive holds %(n)s files that are no tables, such as %(names)s.",
+                len(others),
+            )
+            % {"n": f"{len(others):,}", "names": ", ".join(others[:3])},
+            fields={"file": gettext("Unpack it, and choose the table in it.")},
+        )
+    return sorted(chosen, key=lambda one: one.filename)
+
+
 def _open_members(members: list[tuple[Source, str]], limits: Limits, reading: Reading) -> Table:
-    """One table of the files of an archive; further parts have the columns of the first."""
-    (source, name), *rest = members
-    first = _open(source, name, limits, reading, is_packed=True)
-    if not rest:
+    """One table of the files of an archive, which have the same columns.
+
+    Where they are no numbered parts, the column ``FILE`` holds what differs in their names.
+    """
+    first = _open(*members[0], limits, reading, is_packed=True)
+    if len(members) == 1:
         return first
+    names = [name for _source, name in members]
+    if all(map(PART.search, names)):
+        told: list[dict[str, str]] = [{} for _ in names]
+        note = _("Read from %(n)s parts, whose rows are numbered on.") % {"n": len(names)}
+    else:
+        told = [{FILE: name} for name in _told_apart(names)]
+        note = _(
+            "Read from %(n)s files, whose rows are numbered on: %(names)s. Their names stand for "
+            "the worker or item that no column names."
+        ) % {"n": len(names), "names": ", ".join(one[FILE] for one in told[:NAMED])}
+    columns = [*first.columns, *told[0]]
 
     def events() -> Iterator[Event]:
-        last = before = 0
-        for event in first.events:
-            last = event.line or last
-            yield event
-        for inner, inner_name in rest:
-            before = last
-            table = _open(inner, inner_name, limits, reading, is_packed=True)
-            if table.columns != first.columns:
-                raise Invalid(
-                    _("%(name)s has other columns than %(first)s.")
-                    % {"name": inner_name, "first": name},
-                    fields={"file": gettext("Unpack it, and choose the table in it.")},
-                )
+        last, head = 0, set[str]()
+        for at, (member, more) in enumerate(zip(members, told, strict=True)):
+            table = _open(*member, limits, reading, is_packed=True) if at else first
+            before, is_checked = last, False
             for event in table.events:
                 last = before + (event.line or 0)
-                if isinstance(event, Row):
-                    yield Row(last, event.values)
-                else:
+                if not isinstance(event, Row):
                     yield replace(event, line=last)
+                    continue
+                mine = set(table.columns)
+                head = head or mine
+                is_same = mine == head or (_grows(table) and (mine < head or head < mine))
+                if not is_checked and not is_same:
+                    raise Invalid(
+                        _("%(name)s has other columns than %(first)s.")
+                        % {"name": names[at], "first": names[0]},
+                        fields={"file": gettext("Unpack it, and choose the table in it.")},
+                    )
+                is_checked = True
+                columns.extend(name for name in event.values if name not in columns)
+                yield Row(last, {**event.values, **more})
 
-    note = _("Read from %(n)s parts, whose rows are numbered on.") % {"n": len(members)}
-    return replace(first, events=_counted(events(), limits), notes=[*first.notes, note])
+    return replace(
+        first, columns=columns, events=_counted(events(), limits), notes=[*first.notes, note]
+    )
+
+
+def _grows(table: Table) -> bool:
+    """Whether a table names its columns row by row."""
+    return table.kind in ("JSON", "JSONL")
+
+
+def _told_apart(names: list[str]) -> list[str]:
+    """What differs in the paths of files, without their suffix: ``ann`` of ``out/ann.jsonl``."""
+    paths = [TABLE.sub("", name).split("/") for name in names]
+    if len(set(map(len, paths))) > 1:
+        return ["/".join(path) for path in paths]
+    differs = [len(set(parts)) > 1 for parts in zip(*paths, strict=True)]
+    return ["/".join(itertools.compress(path, differs)) for path in paths]
 
 
 def _one_object(source: Source, encoding: Encoding) -> objects.Rows | None:

@@ -129,6 +129,97 @@ def survey_sheet(book: Any) -> None:
         sheet.write_row(at, 0, row)
 
 
+def by_worker(of_row: Callable[[dict[str, str]], dict[str, Any]]) -> dict[str, str]:
+    """Lines of JSON by worker, whose rows do not name the worker."""
+    return {
+        f"w{k}_dot_jsonl": text(
+            *(json.dumps(of_row(row)) for row in RECORDS if row["worker"] == f"w{k}")
+        )
+        for k in range(3)
+    }
+
+
+def by_item() -> dict[str, str]:
+    """Responses of workers as Ground Truth writes them: a folder an item."""
+    return {
+        f"run/worker-response/iteration-1/{n}/2026-11-02_10:00:0{n}_dot_json": json.dumps(
+            {
+                "answers": [
+                    {"workerId": w, "answerContent": {"crowd-classifier": {"label": x}}}
+                    for w, i, x in VOTES
+                    if i == f"i{n}"
+                ]
+            }
+        )
+        for n in range(10)
+    }
+
+
+def user_states() -> dict[str, str]:
+    """What Potato keeps of each user."""
+    return {
+        f"output/w{k}/user_state_dot_json": json.dumps(
+            {
+                "user_id": f"w{k}",
+                "instance_id_to_label_to_value": {
+                    i: [[{"schema": "mood", "name": x}, "true"]]
+                    for w, i, x in VOTES
+                    if w == f"w{k}"
+                },
+            }
+        )
+        for k in range(3)
+    }
+
+
+def argilla_set() -> list[dict[str, Any]]:
+    """Records of Argilla as a data set: three submitted responses, and a draft."""
+    said = {f"i{n}": [x for _, i, x in VOTES if i == f"i{n}"] for n in range(10)}
+    return [
+        {
+            "id": item,
+            "text": f"text of {item}",
+            "label.responses": labels,
+            "label.responses.users": ["w0", "w1", "w2"],
+            "label.responses.status": ["submitted"] * 3,
+            "label.suggestion": "yes",
+        }
+        for item, labels in said.items()
+    ]
+
+
+def langfuse() -> str:
+    head = "id,traceId,timestamp,name,dataType,value,stringValue,comment,authorUserId"
+    return text(
+        head,
+        *(
+            f"s{at},{i},2026-11-02T10:00:00Z,mood,CATEGORICAL,1,{x},,{w}"
+            for at, (w, i, x) in enumerate(VOTES)
+        ),
+    )
+
+
+def inception() -> str:
+    rows = [[x for _, i, x in VOTES if i == f"i{n}"] for n in range(10)]
+    return text(
+        "Document,Layer,Feature,Position,w0,w1,w2",
+        *(
+            f"doc{n % 2}.txt,webanno.custom.Mood,value,{n // 2}-9 [word],{','.join(row)}"
+            for n, row in enumerate(rows)
+        ),
+    )
+
+
+def mturk() -> str:
+    return text(
+        "HITId,AssignmentId,WorkerId,AssignmentStatus,Answer.mood.yes,Answer.mood.no",
+        *(
+            f"{i},a{at},{w},Approved,{str(x == 'yes').lower()},{str(x == 'no').lower()}"
+            for at, (w, i, x) in enumerate(VOTES)
+        ),
+    )
+
+
 FILES: dict[str, tuple[str | bytes, str]] = {
     "a comma more in each row": (text(HEAD, *(row + "," for row in ROWS)), "votes.csv"),
     "vertical bars": (text(HEAD, *ROWS).replace(",", "|"), "votes.txt"),
@@ -208,6 +299,16 @@ FILES: dict[str, tuple[str | bytes, str]] = {
     "a sheet of remarks first": (workbook(remarks_first), "votes.xlsx"),
     "an item in cells that are merged": (workbook(merged_items), "votes.xlsx"),
     "one file in an archive": (zipped(votes_dot_csv=text(HEAD, *ROWS)), "votes.zip"),
+    "a file of each worker": (
+        zipped(**by_worker(lambda row: {"id": row["item"], "label": [row["label"]]})),
+        "votes.zip",
+    ),
+    "a file of each item by SageMaker": (zipped(**by_item()), "votes.zip"),
+    "a file of each user by Potato": (zipped(**user_states()), "votes.zip"),
+    "a data set of Argilla": (text(*map(json.dumps, argilla_set())), "votes.jsonl"),
+    "scores of Langfuse": (langfuse(), "scores.csv"),
+    "differences of INCEpTION": (inception(), "diff.csv"),
+    "a column for each choice of MTurk": (mturk(), "batch.csv"),
     "a data set in parts": (data_set(), "votes.zip"),
     "Arrow": (arrow(pyarrow.ipc.new_file), "votes.arrow"),
     "a stream of Arrow": (arrow(pyarrow.ipc.new_stream), "data-00000-of-00001.arrow"),
@@ -269,6 +370,43 @@ def test_a_line_that_was_cut_off_and_a_footnote_are_named(tmp_path: Path) -> Non
     assert (len(found.checked.good), len(list(rejected_lines(found)))) == (30, 1)
 
 
+def test_responses_that_were_not_submitted_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "votes.jsonl"
+    rows = argilla_set()
+    rows[0]["label.responses.status"] = ["submitted", "draft", "discarded"]
+    path.write_text(text(*map(json.dumps, rows)))
+    _, found = open_file(path)
+    assert len(found.checked.good) == 28
+    problems = [(one.line, one.value) for one in found.sheet.unreadable]
+    assert problems == [(1, "w1: draft"), (1, "w2: discarded")]
+
+
+def test_completions_of_an_old_export_are_annotations(tmp_path: Path) -> None:
+    path = tmp_path / "export.json"
+    result = {"from_name": "mood", "to_name": "text", "type": "choices"}
+    tasks = [
+        {
+            "id": n,
+            "data": {"text": f"text {n}"},
+            "completions": [
+                {
+                    "created_at": 1_604_400_000,
+                    "completed_by": w,
+                    "result": [{**result, "value": {"choices": [x]}}],
+                }
+                for w, i, x in VOTES
+                if i == f"i{n}"
+            ],
+        }
+        for n in range(10)
+    ]
+    path.write_text(json.dumps(tasks))
+    kind, found = open_file(path)
+    given = [one for row in found.checked.good for one in row["task"].given]
+    assert (kind, len(given), len({one.author for one in given})) == ("label_studio", 30, 3)
+    assert {one.at.year for one in given if one.at} == {2020}
+
+
 def test_lines_that_python_printed_are_refused_for_their_quotation_marks(tmp_path: Path) -> None:
     path = tmp_path / "votes.jsonl"
     path.write_text(text(*map(str, RECORDS)))
@@ -302,12 +440,17 @@ def test_times_of_forms_are_read_with_their_zone(written: str, hour: int, tmp_pa
 @pytest.mark.parametrize(
     ("content", "name", "reason"),
     [
-        (zipped(a_dot_csv=text(HEAD, *ROWS), b_dot_csv=text(HEAD)), "votes.zip", "ZIP archive"),
+        (
+            zipped(a_dot_csv=text(HEAD, *ROWS), b_dot_csv=text("key,about", "i1,x")),
+            "votes.zip",
+            "b.csv has other columns than a.csv",
+        ),
+        (zipped(a_dot_csv=text(HEAD, *ROWS), b_dot_png="x"), "votes.zip", "no table: b.png"),
         (zipped(votes_dot_csv=text(HEAD, *ROWS))[:90], "votes.zip", "damaged|ZIP archive"),
         (arrow(pyarrow.ipc.new_file)[:200], "votes.arrow", "cannot be read as arrow"),
         (data_set(rename=True), "votes.zip", "has other columns than"),
     ],
-    ids=["two files", "cut off", "cut Arrow", "parts of two tables"],
+    ids=["two tables", "a picture beside", "cut off", "cut Arrow", "parts of two tables"],
 )
 def test_packed_files_are_refused_for_their_own_reason(
     content: bytes, name: str, reason: str, tmp_path: Path

@@ -24,7 +24,7 @@ from annotation.task_types.label_studio import CHOICES, TEXT
 from crowdqc.files.json_input import Unreadable, read_json
 from crowdqc.numbers import plural
 
-ANNOTATIONS = "annotations"
+ANNOTATIONS, COMPLETIONS = "annotations", "completions"  # as exports before 1.0 call them
 NESTED = ("data", ANNOTATIONS, "predictions", "meta")
 
 
@@ -37,7 +37,7 @@ class LabelStudioTable(TableReader):
     unread = "Not read"
     fields = (
         Field("data", gettext_lazy("Data"), True),
-        Field(ANNOTATIONS, gettext_lazy("Annotations"), True),
+        Field(ANNOTATIONS, gettext_lazy("Annotations"), True, (COMPLETIONS,)),
         Field("predictions", gettext_lazy("Predictions")),
         Field("meta", gettext_lazy("Metadata")),
         Field("id", gettext_lazy("Task id")),
@@ -96,7 +96,8 @@ class LabelStudioTable(TableReader):
 def annotators(row: Row) -> set[str]:
     """Return who annotated a row's task; empty if the row is no task of Label Studio."""
     try:
-        given = read_json(row.values.get(ANNOTATIONS, "") or "[]", any_text=True)
+        said = row.values.get(ANNOTATIONS) or row.values.get(COMPLETIONS)
+        given = read_json(said or "[]", any_text=True)
     except Unreadable:
         return set()
     authors = [one.get("completed_by") for one in given if isinstance(one, dict)]

@@ -60,7 +60,10 @@ MIN_COUNTED = 5  # rows with one sum from which a matrix is one of counts
 MANY = 10  # labels that a worker gave before "always the same one" says something
 MAX_SPELLINGS = 10 * MAX_OPTIONS  # of labels, misspelled ones included
 WHOLE = re.compile(r"-?\d+")
-MISSING = {"na", "n/a", "nan", "none", "null", "nil", "missing", "unknown", "-", "--", "?", "."}
+MISSING = {
+    *("<no annotation>", "na", "n/a", "nan", "none", "null", "nil", "missing", "unknown"),
+    *("-", "--", "?", "."),
+}
 # What a spreadsheet makes of 1-2, by the month's first letters in three languages.
 MONTHS = {
     name: number
@@ -95,6 +98,7 @@ TEXTS = (
     "claim",
 )
 
+TEXT = Field("text", gettext_lazy("Item text"), False, TEXTS)
 
 NONE = {
     "worker": gettext_noop("No worker"),
@@ -119,7 +123,7 @@ class LabelTable(TableReader):
         Field("label", gettext_lazy("Label"), True, LABELS),
         Field("gold", gettext_lazy("Known answer"), False, GOLD),
         Field("time", gettext_lazy("Time"), False, TIMES),
-        Field("text", gettext_lazy("Item text"), False, TEXTS),
+        TEXT,
     )
     limits = (
         ("worker", 120, gettext_noop("a worker id")),
@@ -262,7 +266,7 @@ class LabelMatrix(LabelTable):
         Field("item", gettext_lazy("Item"), False, (*ITEMS, *NUMBERED)),
         Field("worker", gettext_lazy("Worker"), False, WORKERS),
         Field("gold", gettext_lazy("Known answer"), False, GOLD),
-        Field("text", gettext_lazy("Item text"), False, TEXTS),
+        TEXT,
     )
 
     def guess(self, columns: Sequence[str], rows: Iterable[Row]) -> dict[str, str]:
@@ -356,8 +360,9 @@ def _matrix(columns: Sequence[str], rows: Iterable[Row]) -> tuple[Layout | None,
             for row in itertools.islice(rows, LOOKED_AT)
         )
     looked = list(itertools.islice(rows, LOOKED_AT))
-    times = guess(columns, (Field("time", "", False, TIMES),))
-    texts = {name for name in columns[1:] if _is_text(name, looked)} | set(times.values())
+    fields = (Field("item", "", False, ITEMS), *(Field("time", "", False, TIMES), TEXT))
+    aside = [column for name, column in guess(columns, fields).items() if name != "item"]
+    texts = {name for name in columns[1:] if _is_text(name, looked)} | set(aside)
     found = layout_of(columns, looked, texts)
     if found is None or found.kind != WIDE:
         return None, False

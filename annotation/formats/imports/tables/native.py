@@ -1,34 +1,47 @@
 """Exports of annotation tools as plain tables: a row a worker and item, a column a question.
 
 Prodigy, Argilla and doccano (JSON Lines or lists), MTurk's results with the answers of a crowd form
-in a cell, and Potato (``one_hot``). Several options at once are one label: ``news + sport``.
+in a cell, Ground Truth of SageMaker, scores of Langfuse, differences of INCEpTION, and Potato (also
+``one_hot``). Several options at once are one label: ``news + sport``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import itertools
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
+from annotation.files.reading.recognise import ITEMS, LABELS, WORKERS, is_usual, named_column
 from annotation.files.reading.rows import Problem, Row
-from annotation.files.reading.tables import Event, Table
+from annotation.files.reading.tables import FILE, Event, Table
 from annotation.files.reading.values import as_text
 from annotation.formats.imports.tables import one_hot
 from crowdqc.files.json_input import Unreadable, read_json
 
 Values = Mapping[str, str]
-PREFIXES = ("Input.", "Answer.")  # of the columns of MTurk
+ANSWER = "Answer."
+PREFIXES = ("Input.", ANSWER)  # of the columns of MTurk
 CROWD_FORM = "taskAnswers"
+POTATO = "instance_id_to_label_to_value"
+# What the columns of a question end in in a data set of Argilla, and the statuses that count.
+RESPONSES, USERS, STATUSES = ".responses", ".responses.users", ".responses.status"
+SUBMITTED = ("submitted", None)
 STATUS, REJECTED = "AssignmentStatus", "Rejected"  # a column of MTurk, and a value of it
 
 
 def unfold(table: Table) -> Table:
-    """Convert a table of a known tool to one row per worker and item; others stay as they are."""
+    """Convert a table of a known tool to one row per worker and item; others stay as they are.
+
+    Several options in a label of JSON are one, and the names of an archive's files are the worker
+    or item that no column names.
+    """
     table = one_hot.fold(table)
-    if table.kind not in ("JSON", "JSONL") and not set(table.columns) >= MTURK:
+    is_json = table.kind in ("JSON", "JSONL")
+    if not (is_json or FILE in table.columns or _tool_of(table.columns)):
         return table
     columns: list[str] = []
     return replace(table, columns=columns, events=_events(table, columns))
@@ -40,19 +53,51 @@ def _events(table: Table, columns: list[str]) -> Iterator[Event]:
         if not isinstance(event, Row):
             yield event
             continue
-        if event.values.get(STATUS) == REJECTED and event.values.keys() >= MTURK:
-            wrong = _("The requester rejected this assignment")
-            yield Problem(event.line, STATUS, REJECTED, wrong, _("Left out."))
-            continue
-        read = next((read for marks, read in TOOLS if marks <= event.values.keys()), None)
-        given = [event.values] if read is None else list(read(event.values))
+        read = _tool_of(event.values)
+        given = list(read(event.values)) if read else [_with_labels(event.values)]
         if not given and read in EMPTY:
             column, wrong = EMPTY[read]
             yield Problem(event.line, column, event.values[column], _(wrong), _("Left out."))
-        for values in given:
+        for one in given:
+            if isinstance(one, Problem):
+                yield replace(one, line=event.line)
+                continue
+            values = _with_file(one, event.values.get(FILE, ""))
             columns.extend(name for name in values if name not in known)
             known.update(values)
             yield Row(event.line, values)
+
+
+def _tool_of(names: Collection[str]) -> Reader | None:
+    """The reader of the tool that writes columns of these names."""
+    if any(name.endswith(USERS) for name in names):
+        return _read_argilla_set
+    return next((read for marks, read in TOOLS if marks.issubset(names)), None)
+
+
+def _with_labels(values: Values) -> Values:
+    """The values with one label for a list of options, as doccano writes one."""
+    lists = {name: _json(said) for name, said in values.items() if said[:1] == "["}
+    joined = {
+        name: _joined(said)
+        for name, said in lists.items()
+        if isinstance(said, list)
+        and named_column([name], LABELS)
+        and not any(map(_is_nested, said))
+    }
+    return {**values, **joined} if joined else values
+
+
+def _with_file(values: Values, file: str) -> Values:
+    """The values with the name of their file as the worker or item that no column names."""
+    if not file:
+        return values
+    bare = {name: said for name, said in values.items() if name != FILE}
+    if not any(map(is_usual, bare)):
+        return values
+    parts = {"worker": WORKERS, "item": ITEMS}
+    lacks = next((part for part, names in parts.items() if not named_column(bare, names)), "")
+    return {**bare, lacks: file} if lacks else bare
 
 
 def _read_prodigy(values: Values) -> Iterator[Values]:
@@ -71,7 +116,7 @@ def _read_prodigy(values: Values) -> Iterator[Values]:
     }
 
 
-def _read_argilla(values: Values) -> Iterator[Values]:
+def _read_argilla(values: Values) -> Iterator[Values | Problem]:
     """Submitted responses, by question in newer exports and by person in older ones."""
     found = _json(values["responses"])
     if not isinstance(found, dict):
@@ -86,12 +131,41 @@ def _read_argilla(values: Values) -> Iterator[Values]:
     by_worker: dict[str, dict[str, str]] = {}
     for question, responses in found.items():
         for one in filter(_is_object, responses if isinstance(responses, list) else []):
-            if one.get("status") in ("submitted", None):
-                worker = as_text(one.get("user_id"))
+            worker, status = as_text(one.get("user_id")), one.get("status")
+            if status in SUBMITTED:
                 by_worker.setdefault(worker, {})[question] = _joined(one.get("value"))
+            else:
+                yield _not_submitted("responses", worker, as_text(status))
     item = values.get("id") or values.get("external_id", "")
     for worker, said in by_worker.items():
         yield {"worker": worker, "item": item, "text": as_text(text), **said}
+
+
+def _not_submitted(column: str, worker: str, status: str) -> Problem:
+    wrong = _("This response was not submitted")
+    return Problem(None, column, f"{worker}: {status}", wrong, _("Left out."))
+
+
+def _read_argilla_set(values: Values) -> Iterator[Values | Problem]:
+    """A data set of Argilla: lists of responses, of who gave them, and of their status."""
+    found: dict[str, dict[str, str]] = {}
+    asked = [name.removesuffix(USERS) for name in values if name.endswith(USERS)]
+    for question in asked:
+        lists = (_json(values.get(f"{question}{end}", "")) for end in (RESPONSES, USERS, STATUSES))
+        responses, users, statuses = (one if isinstance(one, list) else [] for one in lists)
+        for said, user, status in itertools.zip_longest(responses, users, statuses):
+            worker = as_text(user)
+            if status in SUBMITTED:
+                found.setdefault(worker, {})[question] = _joined(said)
+            else:
+                yield _not_submitted(f"{question}{RESPONSES}", worker, as_text(status))
+    kept = {
+        name: value
+        for name, value in values.items()
+        if not any(name.startswith(f"{question}.") for question in asked)
+    }
+    for worker, answers in found.items():
+        yield {**kept, "worker": worker, **answers}
 
 
 def _read_doccano(values: Values) -> Iterator[Values]:
@@ -110,8 +184,12 @@ def _read_doccano(values: Values) -> Iterator[Values]:
         }
 
 
-def _read_mturk(values: Values) -> Iterator[Values]:
+def _read_mturk(values: Values) -> Iterator[Values | Problem]:
     """Columns without the word of what they are, and a crowd form's answers as columns."""
+    if values.get(STATUS) == REJECTED:
+        wrong = _("The requester rejected this assignment")
+        yield Problem(None, STATUS, REJECTED, wrong, _("Left out."))
+        return
     found: dict[str, str] = {}
     for name, value in values.items():
         bare = next((name.removeprefix(one) for one in PREFIXES if name.startswith(one)), name)
@@ -120,7 +198,81 @@ def _read_mturk(values: Values) -> Iterator[Values]:
             found |= {question: _answer(said) for question, said in form.items()}
         if not forms:
             found[bare if bare not in found else name] = value
-    yield found
+    yield _chosen(found, [name[len(ANSWER) :] for name in values if name.startswith(ANSWER)])
+
+
+def _chosen(found: dict[str, str], answers: Iterable[str]) -> Values:
+    """The options of a question whose columns hold true and false, as one answer."""
+    options: dict[str, list[str]] = {}
+    for name in answers:
+        question, dot, option = name.rpartition(".")
+        if dot and option:
+            options.setdefault(question, []).append(name)
+    for question, names in options.items():
+        said = {name: found.get(name, "").casefold() for name in names}
+        if (
+            len(names) > 1
+            and question not in found
+            and {"true", "false", ""}.issuperset(said.values())
+        ):
+            for name in names:
+                found.pop(name, None)
+            ticked = [name[len(question) + 1 :] for name in names if said[name] == "true"]
+            found[question] = _joined(ticked)
+    return found
+
+
+def _read_sagemaker(values: Values) -> Iterator[Values]:
+    """Responses of workers to an item of Ground Truth, which is the folder of their file."""
+    given = _json(values["answers"])
+    if not isinstance(given, list) or not all(
+        _is_object(one) and "workerId" in one for one in given
+    ):
+        yield values
+        return
+    path = values.get(FILE, "").split("/")
+    for one in given:
+        content = one.get("answerContent")
+        said = content.items() if isinstance(content, dict) else ()
+        yield {
+            "worker": as_text(one["workerId"]),
+            **({"item": path[-2]} if len(path) > 1 else {}),
+            **{question: _answer(answer) for question, answer in said},
+            "time": as_text(one.get("submissionTime")),
+        }
+
+
+def _read_potato(values: Values) -> Iterator[Values]:
+    """What Potato keeps of a user: by item, the options with what was said to each."""
+    items = _json(values[POTATO])
+    for item, given in items.items() if isinstance(items, dict) else ():
+        said: dict[str, str] = {}
+        for one in given if isinstance(given, list) else ():
+            if isinstance(one, list) and len(one) == 2 and _is_object(one[0]):
+                schema, name = as_text(one[0].get("schema")), as_text(one[0].get("name"))
+                said[f"{schema}{one_hot.MARK}{name}"] = as_text(one[1])
+        yield {"worker": values.get("user_id", ""), "item": item, **one_hot.folded(said)}
+
+
+def _read_langfuse(values: Values) -> Iterator[Values]:
+    """A score of a trace: its name is the column of what was given."""
+    is_word = values["dataType"] == "CATEGORICAL"
+    yield {
+        "worker": values["authorUserId"],
+        "item": values.get("observationId") or values["traceId"],
+        values["name"]: values["stringValue" if is_word else "value"],
+        "comment": values.get("comment", ""),
+        "time": values.get("timestamp", ""),
+    }
+
+
+def _read_inception(values: Values) -> Iterator[Values]:
+    """A place in a document that annotators see differently, with a column each."""
+    place, _space, quoted = values["Position"].partition(" ")
+    layer = values["Layer"].rpartition(".")[2]
+    others = {name: said for name, said in values.items() if name not in INCEPTION}
+    item = f"{values['Document']} {place} {layer}.{values['Feature']}"
+    yield {"item": item, "text": quoted.removeprefix("[").removesuffix("]"), **others}
 
 
 def _answer(said: Any) -> str:
@@ -129,6 +281,8 @@ def _answer(said: Any) -> str:
         return as_text(said)
     if "label" in said:
         return as_text(said["label"])
+    if isinstance(said.get("labels"), list):
+        return _joined(said["labels"])
     return _joined([option for option, ticked in said.items() if ticked is True])
 
 
@@ -148,13 +302,22 @@ def _is_object(one: Any) -> bool:
     return isinstance(one, dict)
 
 
+def _is_nested(one: Any) -> bool:
+    return isinstance(one, dict | list)
+
+
 MTURK = {"HITId", "AssignmentId", "WorkerId"}
-Reader = Callable[[Values], Iterable[Values]]
+INCEPTION = {"Document", "Layer", "Feature", "Position"}
+Reader = Callable[[Values], Iterable[Values | Problem]]
 TOOLS: tuple[tuple[set[str], Reader], ...] = (
     ({"_input_hash", "answer"}, _read_prodigy),
     ({"responses", "fields"}, _read_argilla),
     ({"id", "text", "annotations"}, _read_doccano),
     (MTURK, _read_mturk),
+    ({"answers"}, _read_sagemaker),
+    ({POTATO}, _read_potato),
+    ({"traceId", "name", "dataType", "value", "stringValue", "authorUserId"}, _read_langfuse),
+    (INCEPTION, _read_inception),
 )
 # What a row lacks of which a reader takes nothing, by its column.
 EMPTY: Mapping[Reader | None, tuple[str, str]] = {

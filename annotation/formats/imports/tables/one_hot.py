@@ -37,7 +37,7 @@ def _events(table: Table, columns: list[str]) -> Iterator[Event]:
             yield event
             continue
         folds = NESTED in event.values or any(MARK in name for name in event.values)
-        row = Row(event.line, _folded(event.values)) if folds else event
+        row = Row(event.line, folded(event.values)) if folds else event
         _add(columns, row.values)
         yield row
 
@@ -51,7 +51,7 @@ def _add(columns: list[str], names: Iterable[str]) -> None:
             columns.append(own)
 
 
-def _folded(values: Mapping[str, str]) -> dict[str, str]:
+def folded(values: Mapping[str, str]) -> dict[str, str]:
     """A row with the options that were chosen, by question."""
     found: dict[str, str] = {}
     chosen: dict[str, list[str]] = {}

@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from annotation.files.reading.importer import MAX_PROBLEMS, MAX_SHOWN, Problem
+from annotation.files.reading.times import parse_moment
 from annotation.task_types import TYPES, TaskType
 from annotation.task_types.free_text.type import FreeText
 from annotation.task_types.label_studio import (
@@ -186,7 +187,7 @@ def read_task(one: Any, number: int, problems: list[Problem]) -> LSTask:
         raise BadValue("data.item_id", key, _("Longer than 80 characters."), _("Shorten it."))
     found, left = [], list[str]()
     for kind, noun in (("annotations", "annotation"), ("predictions", "prediction")):
-        rows = one.get(kind) or []
+        rows = one.get(kind) or (one.get("completions") if kind == "annotations" else None) or []
         if not isinstance(rows, list):
             raise BadValue(kind, rows, _("This is no list."), _("Export it as JSON."))
         for place, row in enumerate(rows, 1):
@@ -305,13 +306,10 @@ def _is_mark(result: Mapping[str, Any]) -> bool:
 def _moment(raw: Any) -> dt.datetime | None:
     if raw in (None, ""):
         return None
-    try:
-        at = dt.datetime.fromisoformat(raw)
-    except (TypeError, ValueError) as error:
-        raise BadValue(
-            "created_at", raw, _("This is not a time."), "Write 2025-03-31T14:05Z."
-        ) from error
-    return at if at.tzinfo else at.replace(tzinfo=dt.UTC)
+    at = parse_moment(str(raw))
+    if at is None:
+        raise BadValue("created_at", raw, _("This is not a time."), "Write 2025-03-31T14:05Z.")
+    return at
 
 
 def _value(result: Any) -> tuple[str, str, Any]:
