@@ -10,6 +10,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from annotation.chats.readers.base import dict_of, list_of
 from annotation.chats.readers.files import holds_chats
 from annotation.files.reading.importer import Row, guess, missing
 from annotation.files.reading.sources import Source
@@ -127,9 +128,17 @@ def _content_of(mapping: Mapping[str, str], rows: Sequence[Row]) -> str:
 
 def _column_of_texts(columns: Sequence[str], rows: Sequence[Row]) -> str:
     """The column with the longest values; empty where none holds texts."""
-    lengths = {one: sum(map(len, _values(one, rows))) / max(1, len(rows)) for one in columns}
-    longest = max(columns, key=lambda one: lengths[one], default="")
+    texts = [one for one in columns if not _holds_trees(one, rows)]
+    lengths = {one: sum(map(len, _values(one, rows))) / max(1, len(rows)) for one in texts}
+    longest = max(texts, key=lambda one: lengths[one], default="")
     return longest if longest and lengths[longest] >= SHORTEST else ""
+
+
+def _holds_trees(column: str, rows: Sequence[Row]) -> bool:
+    """Whether a column holds objects as JSON, such as messages, which nobody reads as a text."""
+    values = list(filter(None, _values(column, rows)))
+    objects = [one for one in values if any(map(dict_of, [one, *list_of(one)[:1]]))]
+    return 2 * len(objects) > len(values)
 
 
 def _column_of_classes(columns: Sequence[str], rows: Sequence[Row]) -> str:

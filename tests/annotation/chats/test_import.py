@@ -16,7 +16,7 @@ from annotation.chats.storage import chat_of
 from annotation.formats.actions.imports import import_content, import_objects
 from annotation.models import Answer, Candidate, ImportFile, Item, Project, Task
 from crowdqc.errors import Conflict, Invalid
-from tests.annotation.chats.examples import OPENAI, PNG, TWO, WEATHER, outline
+from tests.annotation.chats.examples import ONE, OPENAI, PNG, TWO, WEATHER, outline
 from tests.annotation.formats.imports.test_pages import signed_in
 from tests.annotation.formats.test_judgment_formats import run
 from tests.support import factories
@@ -216,6 +216,21 @@ def test_arena_battles_keep_whole_conversations() -> None:
 DIMENSIONS = [{"name": "quality_overall", "label": "Better", "neutral": True}]
 
 
+HH = {
+    "chosen": "\n\nHuman: Why?\n\nAssistant: Because.",
+    "rejected": "\n\nHuman: Why?\n\nAssistant: No reason.",
+}
+
+
+def test_a_file_without_a_readable_record_lists_what_is_wrong_with_each() -> None:
+    task = make_draft(factories.make_project())
+    page = looked_at(task, "chats", lines([{"guild": {}, "channel": {}, "messages": []}]))
+    file = ImportFile.objects.get()
+    assert "Discord" in page
+    rows = reverse("task_import_bad_rows", args=[task.project_id, task.pk, file.pk])
+    assert rows in page
+
+
 def test_dropped_file_of_conversations_begins_a_task_about_them() -> None:
     project = factories.make_project()
     client = signed_in(project.owner)
@@ -223,6 +238,8 @@ def test_dropped_file_of_conversations_begins_a_task_about_them() -> None:
     for name, content in (
         ("chats.jsonl", lines(RECORDS)),
         ("battles.jsonl", lines([TWO[1][1]])),
+        ("chatgpt.jsonl", lines([raw for slug, raw, _ in ONE if slug == "chatgpt"])),
+        ("hh.jsonl", lines([HH])),
         ("agent.json", (FIXTURES / "openinference_otlp.json").read_bytes()),
     ):
         client.post(
@@ -235,6 +252,8 @@ def test_dropped_file_of_conversations_begins_a_task_about_them() -> None:
     assert begun == {
         "chats.jsonl": ("labels", "chats"),
         "battles.jsonl": ("pairwise", "chat_texts"),
+        "chatgpt.jsonl": ("labels", "chats"),
+        "hh.jsonl": ("pairwise", "chat_texts"),
         "agent.json": ("labels", "chats"),
     }
 

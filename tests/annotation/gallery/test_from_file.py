@@ -78,6 +78,13 @@ def test_a_file_whose_every_row_has_a_known_answer_still_has_items_to_ask() -> N
     assert "gold" not in proposed(content + "\nAnother text here,no").mapping
 
 
+def test_a_column_of_json_objects_is_not_the_text_of_an_item() -> None:
+    tree = '"{""a"": {""text"": ""A long text within an object""}}"'
+    found = proposed(f"id,title,tree\n1,Some title of it,{tree}\n2,Another title of it,{tree}\n")
+    assert found.mapping["text"] == "title"
+    assert "text" not in proposed(f"id,tree\n1,{tree}\n2,{tree}\n").mapping
+
+
 def test_a_column_of_image_addresses_makes_items_of_images() -> None:
     assert proposed(IMAGES).rules["settings"]["content"] == "image"
 

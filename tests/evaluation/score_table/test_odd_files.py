@@ -15,6 +15,7 @@ import pyarrow.parquet
 import pytest
 import xlsxwriter
 
+from annotation.formats.imports.chats import NO_VOTES
 from crowdqc.errors import Invalid
 from evaluation.management.commands.crowdqc_score import open_file, rejected_lines
 from evaluation.methods.agreement.coefficients import krippendorff_alpha
@@ -689,3 +690,11 @@ def test_one_of_several_scores_of_an_item_is_chosen(
         assert dict(checked.about["labels"]) == {"yes": 18, "no": 12}
     else:
         assert {one["score"] for one in checked.good} == {1, 2, 3, 4, 5}
+
+
+def test_the_command_says_that_conversations_hold_no_votes(tmp_path: Path) -> None:
+    file = tmp_path / "chats.json"
+    file.write_text('[{"messages": [{"role": "user", "content": "Hi"}]}]')
+    with pytest.raises(Invalid) as refused:
+        open_file(file)
+    assert refused.value.message == str(NO_VOTES)
