@@ -41,6 +41,10 @@ class UnreadableRecord(ValueError):
     """A record that no reader knows; the message says why."""
 
 
+class GroupChat(UnreadableRecord):
+    """A chat between people, of which nobody is the assistant."""
+
+
 @dataclass(frozen=True)
 class Score:
     """A score or label that a record brings along; ``turn`` from 1, None for the whole."""

@@ -20,6 +20,7 @@ from annotation.chats.readers.base import (
     MAX_COLUMNS,
     Builder,
     ChatRecord,
+    GroupChat,
     Score,
     UnreadableRecord,
     add_notes,
@@ -180,7 +181,7 @@ def _refuse_groups_of_people(raw: Mapping[str, Any]) -> None:
     """Refuse exports of chats between people by name: who of them would be the assistant?"""
     for app, fields in GROUP_CHATS.items():
         if fields <= raw.keys():
-            raise UnreadableRecord(
+            raise GroupChat(
                 _("Exports of %(app)s do not say who is the user and who the assistant.")
                 % {"app": app}
             )
@@ -286,6 +287,7 @@ class RecordReader:
 
     def __init__(self) -> None:
         self.bad_spans: list[str] = []
+        self.group_chats = 0
         self.shapes: dict[Shape, int] = {}
         self._traces: dict[str, list[TraceSpan]] = {}
         self._shape_of: dict[str, Shape] = {}
@@ -296,7 +298,11 @@ class RecordReader:
 
         Raises UnreadableRecord where no format fits.
         """
-        shape = recognise_record(raw)
+        try:
+            shape = recognise_record(raw)
+        except GroupChat:
+            self.group_chats += 1
+            raise
         self.shapes[shape] = self.shapes.get(shape, 0) + 1
         if shape.format in _STEPS:
             self._hold(shape, raw)

@@ -106,7 +106,8 @@ def holds_chats(source: Source, name: str) -> bool:
     """Whether the first records of a file are conversations or steps of traces.
 
     Prompts with one answer, or two to choose from, are texts as well as conversations: no. Two
-    to choose from without a prompt can only be conversations.
+    to choose from without a prompt can only be conversations, and so can one whole chat between
+    people, which is refused by name.
     """
     try:
         head = source.head()
@@ -116,6 +117,8 @@ def holds_chats(source: Source, name: str) -> bool:
         events = list(itertools.islice(file.events, LOOKED_AT))
     except Invalid:
         return False
+    if file.reader.group_chats and len(events) == 1:
+        return True
     records = [one.record for one in events if isinstance(one, LineRecord)]
     return any(
         one.format not in PLAIN

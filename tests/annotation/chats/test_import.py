@@ -240,6 +240,7 @@ def test_dropped_file_of_conversations_begins_a_task_about_them() -> None:
         ("battles.jsonl", lines([TWO[1][1]])),
         ("chatgpt.jsonl", lines([raw for slug, raw, _ in ONE if slug == "chatgpt"])),
         ("hh.jsonl", lines([HH])),
+        ("discord.json", json.dumps({"guild": {}, "channel": {}, "messages": []}).encode()),
         ("agent.json", (FIXTURES / "openinference_otlp.json").read_bytes()),
     ):
         client.post(
@@ -254,6 +255,7 @@ def test_dropped_file_of_conversations_begins_a_task_about_them() -> None:
         "battles.jsonl": ("pairwise", "chat_texts"),
         "chatgpt.jsonl": ("labels", "chats"),
         "hh.jsonl": ("pairwise", "chat_texts"),
+        "discord.json": ("labels", "chats"),
         "agent.json": ("labels", "chats"),
     }
 
