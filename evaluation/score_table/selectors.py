@@ -10,6 +10,7 @@ from django.utils.translation import gettext, ngettext
 
 from annotation.files.reading.importer import Row
 from annotation.formats.imports.chats import NO_VOTES
+from annotation.formats.imports.tables.base import TableReader
 from annotation.formats.registry import TABLES
 from annotation.formats.uploads.naming import total
 from annotation.formats.uploads.selectors import arriving_sentence, shared_columns
@@ -113,12 +114,19 @@ def _read_as(file: ImportFile) -> dict[str, Any]:
     kind, names = KINDS[file.kind], [name for name in file.sheet["columns"] if name]
     mapping = file.found.get("mapping", {}) if file.state == State.READY else file.mapping
     mapped = {column: name for name, column in mapping.items()}
+    labels = file.found.get("about", {}).get("label_columns", names)
     return {
         "rows": total(file),
         "kinds": _kinds(file),
-        "columns": [{"name": name, "field": mapped.get(name, "")} for name in names],
+        "columns": [
+            {
+                "name": name,
+                "field": mapped.get(name, ""),
+                "unread_as": (kind.reader if name in labels else TableReader).unread,
+            }
+            for name in names
+        ],
         "fields": kind.reader.fields,
-        "unread_as": kind.reader.unread,
         "first": [
             [{"text": values.get(name, ""), "read": name in mapped} for name in names]
             for _, values in file.sheet["first"]

@@ -66,9 +66,9 @@ class TableReader(Importer):
 
     ``facts``: [name, number] pairs; ``by``: the line beside the button; ``warnings``: {level, head,
     text}; ``cannot``: head and sentence where the rows cannot be scored; ``offers``: {column,
-    value, use, text}, a value that can be read as another one with a click. Columns that no field
-    reads are kept (``meta``) with the item where they say the same in all of its rows, else with
-    the answer.
+    value, use, text}, a value that can be read as another one with a click; ``label_columns`` of a
+    matrix. Other columns that no field reads are kept (``meta``) with the item where they say the
+    same in all of its rows, else with the answer.
 
     One rule for all kinds: a row with a problem is left out and named, and of a worker's rows on
     one item the last counts.

@@ -330,6 +330,7 @@ class LabelMatrix(LabelTable):
                 left_out = Problem(row.line, "", "", _(NONE["label"]), _("Left out."))
                 checked.problems.append(left_out)
         self.read_spelled(reader, long, known or {})
+        checked.about["label_columns"] = sorted(shared)
         if _are_counts(rows, shared):
             text = _(
                 "Each row adds up to the same number: it says how many workers gave each label, "
