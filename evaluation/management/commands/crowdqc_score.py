@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import shlex
 from argparse import ArgumentParser
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from evaluation.score_table.reports.text import Options, as_json, write_tables
 
 NAMED = 20  # rows left out that are printed
 LEFT_OUT = "left-out.csv"
+NOTHING = "No row can be used."
 # What the options name, as the kinds call it.
 ROLES = dict(zip(("worker", "item", "label"), SAME_FIELDS, strict=False))
 
@@ -161,18 +162,12 @@ def open_file(
                 f"No column is read as {names}. The file has {', '.join(sheet.columns[:20])}.",
                 fields={"file": mend},
             )
-    if not found.checked.good:
-        reasons = itertools.islice(rejected_lines(found), NAMED)
-        raise Invalid(
-            "No row can be used.", fields=_lines(rows=reasons, offers=offered_lines(found))
-        )
-    if cannot := found.checked.about["cannot"]:
-        raise Invalid(cannot[1], fields=_lines(offers=offered_lines(found)))
+    cannot = found.checked.about.get("cannot") or () if found.checked.good else ("", NOTHING)
+    if cannot:
+        rows = itertools.islice(rejected_lines(found), NAMED)
+        parts = {"rows": "\n".join(rows), "offers": "\n".join(offered_lines(found))}
+        raise Invalid(cannot[1], fields={name: said for name, said in parts.items() if said})
     return slug, found
-
-
-def _lines(**parts: Iterable[str]) -> dict[str, str]:
-    return {name: said for name, lines in parts.items() if (said := "\n".join(lines))}
 
 
 @contextmanager
