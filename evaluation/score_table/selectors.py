@@ -87,8 +87,11 @@ def frame(file: ImportFile) -> dict[str, Any]:
     about = {"cannot": [], "offers": [], **found["about"]}
     used = found["tally"].get("used", 0)
     problems = list_rejected(file)
-    shown = [{**one, "fixes": _fixes(one, about)} for one in problems[:SHOWN_PROBLEMS]]
-    named = {(one["column"], one["value"]) for one in problems}
+    named = {(one["column"], one["value"]): one for one in reversed(problems)}  # the first of each
+    shown = [
+        {**one, "fixes": _fixes(one, about) if named[one["column"], one["value"]] is one else []}
+        for one in problems[:SHOWN_PROBLEMS]
+    ]
     return {
         "state": _state(file, rows, used, about),
         **_read_as(file),

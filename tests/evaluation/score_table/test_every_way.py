@@ -293,6 +293,18 @@ def test_what_a_comma_means_is_chosen_over_the_api_and_on_the_page(
     assert (told["cannot"], told["votes"], file.found["about"]["factor"]) == ("", 18, 10)
 
 
+def test_a_page_offers_each_reading_of_a_number_once(
+    requester: tuple[Client, User, Project],
+) -> None:
+    client, *_ = requester
+    rows = "".join(f"j{n % 3},owl,wren,{n % 3}\n" for n in range(9))
+    file = SimpleUploadedFile("pairs.csv", f"judge,model_a,model_b,preference\n{rows}".encode())
+    page = client.post(reverse("score_table"), {"file": file})["Location"]
+    work()
+    problems = client.get(page).context["problems"]
+    assert [len(one["fixes"]) for one in problems] == [3, 3, 3, *[0] * 6]
+
+
 def test_a_file_in_parts_goes_on_where_it_stopped(requester: tuple[Client, User, Project]) -> None:
     client, _, project = requester
     content = (HEAD + "".join(f"\nw{n % 3},i{n // 3},{n % 2}" for n in range(30))).encode()
