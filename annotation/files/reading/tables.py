@@ -269,6 +269,7 @@ def _open_members(members: list[tuple[Source, str]], limits: Limits, reading: Re
             "the worker or item that no column names."
         ) % {"n": len(names), "names": ", ".join(one[FILE] for one in told[:NAMED])}
     columns = [*first.columns, *told[0]]
+    known = set(columns)
 
     def events() -> Iterator[Event]:
         last, head = 0, set[str]()
@@ -290,7 +291,10 @@ def _open_members(members: list[tuple[Source, str]], limits: Limits, reading: Re
                         fields={"file": gettext("Unpack it, and choose the table in it.")},
                     )
                 is_checked = True
-                columns.extend(name for name in event.values if name not in columns)
+                if new := [name for name in event.values if name not in known]:
+                    check_columns(len(columns) + len(new), limits)
+                    columns.extend(new)
+                    known.update(new)
                 yield Row(last, {**event.values, **more})
 
     return replace(

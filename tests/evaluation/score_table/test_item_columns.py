@@ -14,11 +14,13 @@ from annotation.files.reading.sheet import spooled
 from annotation.files.reading.sources import of_bytes
 from annotation.files.reading.tables import open_table
 from annotation.formats.imports.labels import Labels
+from annotation.formats.imports.tables.labels import LabelMatrix
 from annotation.formats.imports.tables.native import unfold
 from annotation.formats.selectors.imports import check_rows
 from annotation.formats.uploads.actions import set_kind
 from annotation.models import ImportFile, Project, User
 from evaluation.management.commands.crowdqc_score import open_file
+from evaluation.score_table import selectors
 from tests.evaluation.score_table.test_every_way import by_page, check, requester
 from tests.support.uploads import work
 
@@ -173,3 +175,19 @@ def test_a_matrix_shows_the_text_of_its_items_as_such_under_any_name(
     checked = open_file(path)[1].checked
     assert {one["worker"] for one in checked.good} == {"Anna", "Ben", "Cleo"}
     assert checked.good[0]["text"].startswith("The comment number 0")
+
+
+@pytest.mark.django_db
+def test_only_columns_that_share_labels_are_shown_as_labels_of_a_matrix(
+    requester: Requester,
+) -> None:
+    client, user, _project = requester
+    rows = ["id,input,ann.score,ann.reason,ben.score,ben.reason"]
+    for n in range(8):
+        said = (f"{(n + k) % 4},because {n} {k}" for k in range(2))
+        rows.append(",".join([f"i{n}", f"question {n}", *said]))
+    reading = by_page(client, "\n".join(rows).encode(), "scores.csv", user)
+    assert (reading.kind, reading.votes) == ("label_matrix", 16)
+    columns = selectors.frame(ImportFile.objects.get())["columns"]
+    labels = {one["name"] for one in columns if one["unread_as"] == LabelMatrix.unread}
+    assert labels == {"ann.score", "ben.score"}

@@ -408,18 +408,6 @@ def test_completions_of_an_old_export_are_annotations(tmp_path: Path) -> None:
     assert {one.at.year for one in given if one.at} == {2020}
 
 
-def test_only_columns_that_share_labels_are_labels_of_a_matrix(tmp_path: Path) -> None:
-    path = tmp_path / "scores.csv"
-    rows = [
-        ",".join([f"i{n}", f"question {n}", *(f"{(n + k) % 4},because {n} {k}" for k in range(2))])
-        for n in range(8)
-    ]
-    path.write_text(text("id,input,ann.score,ann.reason,ben.score,ben.reason", *rows))
-    kind, found = open_file(path)
-    assert (kind, len(found.checked.good)) == ("label_matrix", 16)
-    assert found.checked.about["label_columns"] == ["ann.score", "ben.score"]
-
-
 def test_lines_that_python_printed_are_refused_for_their_quotation_marks(tmp_path: Path) -> None:
     path = tmp_path / "votes.jsonl"
     path.write_text(text(*map(str, RECORDS)))
