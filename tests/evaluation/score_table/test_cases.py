@@ -192,8 +192,8 @@ def test_the_same_votes_are_read_from_every_tool(tool: str, tmp_path: Path) -> N
     content, name = NATIVE[tool]
     kind, found = found_in(tmp_path, content, name)
     assert (kind, found.checked.used) == ("label_table", 24)
-    drafts = [one.value for one in found.checked.problems]
-    assert drafts == (["w9: draft"] * 8 if tool == "Argilla" else [])
+    left_out = {one.value for one in found.checked.problems}
+    assert left_out == ({"w9: draft"} if tool == "Argilla" else set())
     assert alpha_of(found) == ALPHA
     first = next(iter(found.checked.good))
     assert (first["worker"], first["text"].startswith("Text")) == ("w0", True)
