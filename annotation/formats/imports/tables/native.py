@@ -1,7 +1,7 @@
 """Exports of annotation tools as plain tables: a row a worker and item, a column a question.
 
 Prodigy, Argilla and doccano (JSON Lines or lists), MTurk's results with the answers of a crowd form
-in a cell, Ground Truth of SageMaker, scores of Langfuse, differences of INCEpTION, and Potato (also
+in a cell, Ground Truth of SageMaker, differences of INCEpTION, and Potato (also
 ``one_hot``). Several options at once are one label: ``news + sport``.
 """
 
@@ -254,18 +254,6 @@ def _read_potato(values: Values) -> Iterator[Values]:
         yield {"worker": values.get("user_id", ""), "item": item, **one_hot.folded(said)}
 
 
-def _read_langfuse(values: Values) -> Iterator[Values]:
-    """A score of a trace: its name is the column of what was given."""
-    is_word = values["dataType"] == "CATEGORICAL"
-    yield {
-        "worker": values["authorUserId"],
-        "item": values.get("observationId") or values["traceId"],
-        values["name"]: values["stringValue" if is_word else "value"],
-        "comment": values.get("comment", ""),
-        "time": values.get("timestamp", ""),
-    }
-
-
 def _read_inception(values: Values) -> Iterator[Values]:
     """A place in a document that annotators see differently, with a column each."""
     place, _space, quoted = values["Position"].partition(" ")
@@ -316,7 +304,6 @@ TOOLS: tuple[tuple[set[str], Reader], ...] = (
     (MTURK, _read_mturk),
     ({"answers"}, _read_sagemaker),
     ({POTATO}, _read_potato),
-    ({"traceId", "name", "dataType", "value", "stringValue", "authorUserId"}, _read_langfuse),
     (INCEPTION, _read_inception),
 )
 # What a row lacks of which a reader takes nothing, by its column.
