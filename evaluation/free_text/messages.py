@@ -14,7 +14,7 @@ MESSAGES = Catalogue(
     {
         # What to do.
         "choose_panel": Message(
-            _("For further work take all who can be first, not one of them."), ACTION
+            _("For further work take several of the first, not one alone."), ACTION
         ),
         "read_camps": Message(_("Read both camps before you use a best answer."), ACTION),
         "read_lowest_questions": Message(

@@ -70,7 +70,7 @@ class TextPlanner(Planner):
         build = Build(task)
         price = price_of(task, build.version).given(values)
         if (enough := least_of(reached, target)) is not None and build.questions:
-            cost = price.terms(max(enough, FEW) * build.questions, "answer")
+            cost = price.terms(max(enough, FEW) * build.questions)
             note = f"{note} {_('Cost: %(cost)s.') % {'cost': cost}}"
         last = reached[-1]
         return PlanPage(

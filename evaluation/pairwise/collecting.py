@@ -35,7 +35,7 @@ class Offer:
     @property
     def cost(self) -> str:
         """Highest cost of the further votes, as text."""
-        return self.price.terms(self.votes, "judgment")
+        return self.price.terms(self.votes)
 
 
 def _pairs(task: Task) -> QuerySet[Item]:

@@ -120,7 +120,7 @@ MESSAGES = Catalogue(
             NOTE,
         ),
         "too_many_votes": Message(
-            _("Choose between the first two by cost: separating them takes over %(votes)s more."),
+            _("Choose by cost: separating the first two takes over %(votes)s more votes."),
             ACTION,
             excludes=("collect_votes",),
         ),

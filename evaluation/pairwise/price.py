@@ -16,4 +16,4 @@ def price_cells(price: Price, judgments: int) -> list[str]:
 
 def price_sentence(price: Price, judgments: int) -> str:
     """Say what so many judgments cost."""
-    return _("Cost: %(cost)s.") % {"cost": price.terms(judgments, "judgment")}
+    return _("Cost: %(cost)s.") % {"cost": price.terms(judgments)}

@@ -57,7 +57,7 @@ class ExclusionForm(forms.Form):
         noun = get_type(task.type).answer_noun
         again.help_text = _("%(answers)s by other workers, at most %(price)s.") % {
             "answers": plural(n, noun),
-            "price": price_of(task, version).terms(n, noun),
+            "price": price_of(task, version).terms(n),
         }
 
     def leave_out(self, request: HttpRequest, *, by: User) -> bool:

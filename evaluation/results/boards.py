@@ -10,7 +10,7 @@ from django.core.paginator import Page, Paginator
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from crowdqc.numbers import plural, word
+from crowdqc.numbers import listed, plural, word
 from crowdqc.web.terms import Words
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate
@@ -173,10 +173,10 @@ def sorts(by: str, *, ascending: bool, keep: str = "") -> dict[str, dict[str, An
     return made
 
 
-def heading(group: Mapping[str, Any], members: Sequence[Row], also: int = 0) -> str:
+def heading(group: Mapping[str, Any], members: Sequence[Row], also: Sequence[str] = ()) -> str:
     """A group of the board in words; the ranks of its ``members`` stand in their rows.
 
-    ``also``: so many of other groups may be the best as well.
+    ``also``: those of other groups who may be the best as well.
     """
     below, clear, size = group["first"] - 1, group["clear_above"], len(members)
     above = _("the %(n)s above") % {"n": word(below)} if below > 1 else _("the one above")
@@ -190,7 +190,7 @@ def heading(group: Mapping[str, Any], members: Sequence[Row], also: int = 0) -> 
         said = _("These %(size)s cannot be separated; their ranks overlap %(above)s")
     else:
         said = _("These %(size)s cannot be separated")
-    return said % {"size": word(size), "above": above, "also": word(also)}
+    return said % {"size": word(size), "above": above, "also": listed(also, most=2)}
 
 
 def _rank_of(members: Sequence[Row]) -> str:
@@ -292,7 +292,7 @@ def _grouped(
         inside = [row for row in shown if row.group == number]
         if inside:
             members = [row for row in rows if row.group == number]
-            also = sum(row.best == 1 for row in rows if row.group != number)
+            also = [row.name for row in rows if row.group != number and row.best == 1]
             said = heading(told, members, also)
             if len(inside) < len(members):
                 said = _("%(heading)s (continued on another page)") % {"heading": said}

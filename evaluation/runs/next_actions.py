@@ -112,7 +112,7 @@ def plan_action(state: StudyState) -> Finding | None:
         "plan_answers",
         action=Action(_("Plan more answers"), url),
         answers=answers_in_words(state, items),
-        cost=price.terms(items, adapter_of(state.task).answer_noun),
+        cost=price.terms(items),
         share=percent(narrowing(state.slots.given_per_item, 1)),
     )
 

@@ -107,7 +107,7 @@ class StudyState:
             working = {"n": count(slots.working), "due": moment(slots.due)}
             found.append((_("In progress"), _("%(n)s, due %(due)s") % working))
         if slots.free and self.price is not None:
-            cost = self.price.terms(slots.free, noun) if self.price.pay else _("unpaid")
+            cost = self.price.terms(slots.free) if self.price.pay else _("unpaid")
             found.append((_("Open"), f"{count(slots.free)}, {cost}"))
         if self.review_count:
             pay = money(self.review_pay, self.task.project.currency)

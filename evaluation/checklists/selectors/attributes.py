@@ -131,8 +131,8 @@ def more_diverse(dimensions: Sequence[Mapping[str, Any]]) -> Verdict:
     compared = [list(one.values()) for one in dimensions if one]
     if not compared:
         return Verdict(
-            _("How diverse people’s and models’ attributes are is not compared yet."),
-            _("Each side needs ten attributes, not all equally alike."),
+            _("People’s and models’ attributes are too few to compare."),
+            _("Each side needs ten on a dimension, not all equally alike."),
         )
     wider = normal_quantile(0.95, len(compared)) / normal_quantile(0.95)
     sides = [sides_of_zero([_widened(row, wider) for row in one]) for one in compared]

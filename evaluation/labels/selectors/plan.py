@@ -126,7 +126,7 @@ class Cost:
 
     def words(self, votes: int) -> str:
         """Describe the cost of so many workers per item, with pay and fee."""
-        return self.price.terms(votes * self.items, "label")
+        return self.price.terms(votes * self.items)
 
     def people(self, votes: int) -> int:
         """Number of people needed for so many votes per item."""

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy, gettext_noop
 from annotation.access import Access
 from annotation.task_types import get_type
 from annotation.work.snapshots.judgments import AskedDimension
-from crowdqc.numbers import interval, listed, percent, plural, score, word
+from crowdqc.numbers import decimal, interval, listed, percent, plural, score, word
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.labels.selectors.findings import agreement_words
@@ -81,6 +81,14 @@ class ScaleBoard:
     def of_one_source(self) -> bool:
         """Whether there is no other source to compare with."""
         return len(self.rows) == 1
+
+    @property
+    def ends(self) -> str:
+        """The lowest and the highest point of the scale; "" where it is not known."""
+        points = self.asked.points
+        ends = (points[0], points[-1]) if points else ()
+        low, high = (decimal(point / self.asked.factor, 0) for point in ends) if ends else ("", "")
+        return _("%(low)s to %(high)s") % {"low": low, "high": high} if ends else ""
 
     def table(self) -> ResultTable:
         """Table of the sources' means on the scale."""

@@ -81,23 +81,20 @@ class Price:
             a_day=(pace or 0) * per,
         )
 
-    def terms(self, answers: int, noun: str) -> str:
-        """The cost with its factors: assignments, answers and pay of each, and the fee."""
+    def terms(self, answers: int) -> str:
+        """The cost with its factors: assignments, the pay of each, and the fee."""
         cost = money(self.cost(answers), self.currency)
         if not self.pay:
             return cost
         values = {
             "cost": cost,
             "assignments": plural(self.assignments(answers), "assignment"),
-            "answers": plural(max(1, self.per_assignment), noun),
             "pay": money(self.pay, self.currency),
             "fee": percent(self.fee / 100, 1),
         }
         if self.fee:
-            return (
-                _("%(cost)s (%(assignments)s of %(answers)s ×\u00a0%(pay)s + %(fee)s fee)") % values
-            )
-        return _("%(cost)s (%(assignments)s of %(answers)s ×\u00a0%(pay)s)") % values
+            return _("%(cost)s (%(assignments)s ×\u00a0%(pay)s + %(fee)s fee)") % values
+        return _("%(cost)s (%(assignments)s ×\u00a0%(pay)s)") % values
 
 
 def price_of(task: Task, version: TaskVersion) -> Price:

@@ -154,13 +154,25 @@ def highest(rows: Sequence[Named], what: str) -> Place:
             _("Some rows have no interval yet."),
             open=True,
         )
-    if first.low > max(below):
-        return Place(_("%(name)s has the highest %(what)s, above all others.") % told, sure=True)
-    return Place(
-        _("%(name)s has the highest %(what)s, but others may be as good.") % told,
-        _("Their intervals overlap. They are compared one by one here, not in pairs."),
-        open=True,
-    )
+    rivals = [str(row.name) for row in others if row.high is None or row.high >= first.low]
+    if not rivals:
+        told["other"] = others[0].name
+        said = (
+            _("%(name)s has the highest %(what)s, above all others.")
+            if others[1:]
+            else _("%(name)s has a higher %(what)s than %(other)s.")
+        )
+        return Place(said % told, sure=True)
+    if len(rivals) == 1:
+        said = _("%(name)s and %(other)s may both have the highest %(what)s.")
+        told["other"] = rivals[0]
+    elif len(rivals) < NAMED:
+        said = _("%(names)s may each have the highest %(what)s.")
+        told["names"] = listed([str(first.name), *rivals])
+    else:
+        said = _("Any of %(n)s may have the highest %(what)s, %(name)s among them.")
+        told["n"] = str(1 + len(rivals))
+    return Place(said % told, _("Their intervals overlap."), open=True)
 
 
 TOO_FEW = re.compile(r"(?P<units>[^,]+); an interval needs (?P<least>\d+)")

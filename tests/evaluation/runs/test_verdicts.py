@@ -101,10 +101,20 @@ def side(low: float, high: float) -> dict[str, Any]:
             "Four systems may all be the best: 9 votes are too few to say which.",
         ),
         (highest([share("A", 0.1, 0.2)], "win rate"), "Only A has a win rate"),
-        (highest([share("A", 0.6, 0.7), share("B", 0.2, 0.5)], "win rate"), "above all others"),
-        (highest([share("A", 0.5, 0.7), share("B", 0.2, 0.5)], "win rate"), "may be as good"),
+        (
+            highest([share("A", 0.6, 0.7), share("B", 0.2, 0.5)], "win rate"),
+            "A has a higher win rate than B",
+        ),
+        (
+            highest([share("A", 0.5, 0.7), share("B", 0.2, 0.5)], "win rate"),
+            "A and B may both have",
+        ),
+        (
+            highest([share("A", 0.5, 0.5), share("B", 0.0, 1.0), share("C", 0.0, 1.0)], "win rate"),
+            "A, B and C may each have",
+        ),
         (highest([share("A", None, None), share("B", 0.2, 0.5)], "win rate"), "how sure that is"),
-        (more_diverse([{}]), "not compared yet"),
+        (more_diverse([{}]), "too few to compare"),
         (more_diverse([side(-0.1, 0.0)]), "cannot be separated"),
         (more_diverse([side(-0.2, -0.1)]), "of people are more diverse on 1 of 1"),
         (more_diverse([side(0.1, 0.2)]), "of models are more diverse on 1 of 1"),
