@@ -31,7 +31,7 @@ TASK = r"/projects/[0-9]+/tasks/[0-9]+"
 LIMITS = (
     (rf"{TASK}/import/[a-z_-]+/$", UPLOAD),
     (rf"{TASK}/build/media/$", UPLOAD),
-    (r"/projects/[0-9]+/tasks/from-file/$", UPLOAD),
+    (r"/projects/([0-9]+/tasks/from-file|first)/$", UPLOAD),
     (rf"{TASK}/(checks|rescaling)/scores/$", UPLOAD),
     (r"(/projects/[0-9]+)?/score/$", UPLOAD),
     (r"/uploads/(archives/)?[0-9]+/$", PART),

@@ -382,7 +382,9 @@ def test_run_again_takes_the_last_options_and_says_how_many_answers_are_new(
     assert response.url == run_words.follow_url(run)
     assert run.params["leave_one_out"] is False
     assert run.trigger == "browser"
-    assert client.post(url, {"again": "1"}).status_code == 409  # it is waiting already
+    # It is waiting already: no second one is started.
+    assert client.post(url, {"again": "1"})["Location"] == response.url
+    assert Run.objects.latest("pk") == run
 
 
 def test_a_bad_option_is_shown_beside_its_field(client: Client, task: Task) -> None:

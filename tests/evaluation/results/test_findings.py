@@ -134,7 +134,7 @@ def random_state(draw: random.Random) -> StudyState:
         active_run=cast("Any", draw.choice([None, SimpleNamespace(number=4)])),
         new_answers=draw.choice([None, NewAnswers(0, 0), NewAnswers(3, 0)]),
     )
-    price = SimpleNamespace(pay=Decimal(1), terms=lambda n, _noun: f"€{n}")
+    price = SimpleNamespace(pay=Decimal(1), terms=lambda n: f"€{n}")
     state.__dict__.update(price=price, able_workers=draw.choice([0, 1, 3, 12]))
     return state
 

@@ -268,12 +268,11 @@ def test_parts_that_share_no_pair_and_labels_unlike_most_are_told_once() -> None
     assert unlike.detail == "Clarity, Depth."
 
 
-def test_who_may_be_the_best_outside_the_first_group_is_counted_in_its_heading() -> None:
+def test_who_may_be_the_best_outside_the_first_group_is_named_in_its_heading() -> None:
     rows = [SimpleNamespace(best=1, worst=4) for _ in range(2)]
     group = {"first": 1, "clear_above": False}
-    assert heading(group, cast("Any", rows), 1) == (
-        "These two may be the best, and so may one below"
-    )
+    assert heading(group, cast("Any", rows), ["wren-03"]).endswith("so may wren-03 below")
+    assert heading(group, cast("Any", rows), list("abcd")).endswith("a, b and 2 more below")
 
 
 def test_a_group_that_overlaps_the_one_above_says_so_in_its_heading() -> None:
