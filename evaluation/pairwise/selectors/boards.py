@@ -319,9 +319,9 @@ def basis(run: Run, told: Told) -> str:
 
 
 def first_words(rows: Sequence[SystemRow]) -> str:
-    """The best of the board in words, with how sure that is."""
+    """What the best of the board wins; "" where others may be the best as well."""
     top = next((row for row in rows if row.sure and row.wins is not None), None)
-    if top is None or top.low is None or top.high is None:
+    if top is None or top.low is None or top.high is None or sum(r.best == 1 for r in rows) > 1:
         return ""
     span = interval(against_average(top.low), against_average(top.high), 2)
     return gettext(
