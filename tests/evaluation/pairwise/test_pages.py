@@ -8,6 +8,8 @@ import math
 import re
 import zipfile
 from collections import Counter
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from django.test import Client
@@ -94,6 +96,15 @@ def test_the_board_says_merits_intervals_ranks_and_wins_against_the_average(
     other = text_of(page(task, "pair_results", query="?dimension="))
     assert "all dimensions together" in other and other != text
     assert page(task, "pair_results", query="?dimension=clarity").count("<tbody") >= 2
+
+
+@pytest.mark.parametrize(("second", "said"), [(1, False), (2, True)])
+def test_what_the_first_wins_is_given_of_a_sure_lead_alone(second: int, said: bool) -> None:
+    rows = [
+        SimpleNamespace(sure=True, wins=0.8, low=0.5, high=2.0, best=best, label="owl")
+        for best in (1, second)
+    ]
+    assert bool(pair_boards.first_words(cast("Any", rows))) == said
 
 
 def test_the_table_of_ranks_agrees_with_the_rows_of_every_dimension(task: Task, run: Run) -> None:
