@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -27,7 +29,8 @@ class Wording(models.TextChoices):
 def keep_answers(*, by: User, task: Task, draft: TaskVersion) -> None:
     """Give published items and texts the draft's wording, so that their answers still count.
 
-    The audit log keeps the wording before. Leases in work go on with the corrected spelling.
+    The audit log keeps the hash of the wording before: it outlives a deleted project, whose texts
+    do not. Leases in work go on with the corrected spelling.
     """
     found = rewording_of(task, draft)
     with respelling():
@@ -43,7 +46,7 @@ def keep_answers(*, by: User, task: Task, draft: TaskVersion) -> None:
                     action="item.respell",
                     on=item,
                     key=item.key,
-                    before=before,
+                    before=_hash(before),
                 )
     for old, new in found.groups:
         text = {"title": new.title, "passage": new.passage, "passages": new.passages}
@@ -58,8 +61,14 @@ def keep_answers(*, by: User, task: Task, draft: TaskVersion) -> None:
             action="item.respell",
             on=old,
             key=old.key,
-            before=text_before,
+            before=_hash(text_before),
         )
+
+
+def _hash(wording: object) -> str:
+    """The SHA-256 of a wording; of several parts that of their JSON, keys sorted."""
+    text = wording if isinstance(wording, str) else json.dumps(wording, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @contextmanager

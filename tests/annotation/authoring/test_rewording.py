@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any
 
@@ -77,7 +78,8 @@ def test_answers_to_a_reworded_question_count_as_it_was_said(
     rows = task.items.in_version(2).values_list("redundancy", "held")
     assert sum(wanted - held for wanted, held in rows) == open_slots
     kept_words = AuditEntry.objects.filter(action="item.respell").values_list("detail", flat=True)
-    assert [row["before"] for row in kept_words] == ([old.question] if kept == 3 else [])
+    words = hashlib.sha256(old.question.encode()).hexdigest()  # no text outlives its project
+    assert [row["before"] for row in kept_words] == ([words] if kept == 3 else [])
 
 
 def test_a_lease_in_work_is_submitted_to_the_corrected_question(task: Task) -> None:
