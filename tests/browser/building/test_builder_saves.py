@@ -77,3 +77,23 @@ def test_what_a_person_resized_is_drawn_anew_without_a_breach_of_the_policy(
     text.evaluate("box => { box.style.height = '300px' }")  # as its corner does
     page.locator("#as-desktop").click()
     expect(page.locator("#as-desktop")).to_have_attribute("aria-current", "true")
+
+
+def test_the_publish_dialog_keeps_what_is_typed_while_it_computes_the_cost(
+    page: Page, task: Task, live_server: Any
+) -> None:
+    opens(page, task, live_server, "part=time")
+    page.locator("#publish-task").click()
+    dialog = page.locator("dialog#publish")
+    workers, pay = dialog.locator("[name=redundancy]"), dialog.locator("[name=pay]")
+    workers.fill("4")
+    with page.expect_response(is_saved):
+        workers.press("Tab")
+        pay.fill("1.50")
+    expect(dialog.locator("#publish-size")).to_contain_text("assignment")
+    expect(pay).to_have_value("1.50")
+    expect(pay).to_be_focused()
+    with page.expect_response(is_saved):
+        pay.press("Tab")
+    expect(dialog.locator("#publish-cost b").first).not_to_have_text("€0.00")
+    expect(pay).to_have_value("1.50")
