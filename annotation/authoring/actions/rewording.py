@@ -7,22 +7,11 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from django.db import connection, models, transaction
-from django.utils.translation import gettext_lazy
+from django.db import connection, transaction
 
 from annotation.authoring.selectors.rewording import rewording_of
 from annotation.models import Item, ItemGroup, Task, TaskVersion, User
 from annotation.records.actions.audit import record
-
-
-class Wording(models.TextChoices):
-    """What a new wording means for earlier answers."""
-
-    SPELLING = "spelling", gettext_lazy("Only spelling: earlier answers still count")
-    MEANING = (
-        "meaning",
-        gettext_lazy("The question means something else: earlier answers do not count"),
-    )
 
 
 @transaction.atomic

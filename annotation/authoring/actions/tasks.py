@@ -28,11 +28,11 @@ from annotation.authoring.actions.items import (
     save_group,
     save_item,
 )
-from annotation.authoring.actions.rewording import Wording, keep_answers
+from annotation.authoring.actions.rewording import keep_answers
 from annotation.authoring.actions.writing_topics import sync_items
 from annotation.authoring.selectors.builder.known import missing_known
 from annotation.authoring.selectors.cost import estimate_minutes
-from annotation.authoring.selectors.rewording import rewording_of
+from annotation.authoring.selectors.rewording import Wording, asks_otherwise
 from annotation.models import Item, Project, Task, TaskVersion, User
 from annotation.models.tasks import TaskState
 from annotation.notifications.actions.notices import notify, people_of
@@ -52,17 +52,6 @@ def renew(task: Task, draft: TaskVersion) -> int:
     Item.objects.filter(pk__in=[item.pk for item in live]).update(until=draft.number)
     Item.objects.bulk_create([copy_to_draft(item, draft) for item in live], batch_size=1000)
     return len(live)
-
-
-def _asks_otherwise(task: Task, draft: TaskVersion, wording: str) -> bool:
-    """Return whether the fields of the draft ask something else than the published ones."""
-    assert task.current is not None  # noqa: S101 (asked of published tasks alone)
-    kind, before, after = get_type(task.type), task.current.settings, draft.settings
-    if wording == Wording.SPELLING:
-        return kind.pooled_whatever_wording(before) != kind.pooled_whatever_wording(after)
-    if kind.pooled_by(before) != kind.pooled_by(after):
-        return True
-    return wording == Wording.MEANING and rewording_of(task, draft).fields
 
 
 __all__ = [
@@ -159,12 +148,12 @@ def publish(*, by: User, task: Task, wording: str = "") -> TaskVersion:
     found = problems(task, draft)
     if found:
         raise Invalid(found[0], fields={"task": " ".join(found)})
-    asks_otherwise = task.current is not None and _asks_otherwise(task, draft, wording)
+    is_renewed = asks_otherwise(task, draft, wording)
     if wording == Wording.SPELLING:
         keep_answers(by=by, task=task, draft=draft)
     draft.published_at, draft.published_by = timezone.now(), by
     draft.save()
-    if asks_otherwise:
+    if is_renewed:
         renew(task, draft)
     # A lower redundancy never takes away what is already held.
     asked = task.items.in_version(draft.number).filter(expected__isnull=True)

@@ -150,8 +150,13 @@ def estimate_minutes(
     return round(60 * minutes) / 60
 
 
-def cost_of(task: Task, version: TaskVersion, items: Any, groups: Any) -> Cost:
-    """Compute the cost of a version that shows these items (without attention items)."""
+def cost_of(
+    task: Task, version: TaskVersion, items: Any, groups: Any, open_answers: int | None = None
+) -> Cost:
+    """Compute the cost of a version that shows these items (without attention items).
+
+    ``open_answers``: slots that nobody holds, where they are others than those of the items.
+    """
     questions = items.count()
     per = min(version.items_per_assignment, questions) or version.items_per_assignment
     seconds = _measured(task)
@@ -160,7 +165,9 @@ def cost_of(task: Task, version: TaskVersion, items: Any, groups: Any) -> Cost:
         minutes = statistics.median(seconds) / 60
     else:
         minutes = estimate_minutes(task, version, items, groups, count=questions)
-    answers, open_answers = questions * version.redundancy, _open_answers(version, items)
+    answers = questions * version.redundancy
+    if open_answers is None:
+        open_answers = count_open_answers(version, items)
     sizes = items.order_by().values("group").annotate(n=Count("pk")).values_list("n", flat=True)
     documents = count_documents(version, sizes)
     return Cost(
@@ -179,7 +186,7 @@ def cost_of(task: Task, version: TaskVersion, items: Any, groups: Any) -> Cost:
     )
 
 
-def _open_answers(version: TaskVersion, items: Any) -> int:
+def count_open_answers(version: TaskVersion, items: Any) -> int:
     """Count the answers that the items still want: of a draft, those it will want once published.
 
     What is given or in progress is taken; an import may have brought more than is wanted.

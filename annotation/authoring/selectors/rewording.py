@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.db import models
 from django.db.models import QuerySet
+from django.utils.translation import gettext_lazy
 
+from annotation.authoring.selectors.cost import count_open_answers
 from annotation.models import Answer, Item, ItemGroup, Task, TaskVersion
 from annotation.task_types import get_type
 
@@ -15,6 +18,16 @@ SAME_ITEM = (
     *("first_id", "second_id", "side", "repeat"),
 )
 SAME_GROUP = ("look_back", "category")
+
+
+class Wording(models.TextChoices):
+    """What a new wording means for earlier answers."""
+
+    SPELLING = "spelling", gettext_lazy("Only spelling: earlier answers still count")
+    MEANING = (
+        "meaning",
+        gettext_lazy("The question means something else: earlier answers do not count"),
+    )
 
 
 @dataclass(frozen=True)
@@ -49,6 +62,30 @@ def rewording_of(task: Task, draft: TaskVersion) -> Rewording:
         live = task.items.in_version(task.current.number).filter(until__isnull=True)
         answers += _answers(live.values("pk"))
     return Rewording(items, groups, fields=fields, item_answers=of_items, answers=answers)
+
+
+def asks_otherwise(task: Task, draft: TaskVersion, wording: str) -> bool:
+    """Return whether published with this ``wording``, the draft asks all items anew."""
+    if task.current is None:
+        return False
+    kind, before, after = get_type(task.type), task.current.settings, draft.settings
+    if wording == Wording.SPELLING:
+        return kind.pooled_whatever_wording(before) != kind.pooled_whatever_wording(after)
+    if kind.pooled_by(before) != kind.pooled_by(after):
+        return True
+    return wording == Wording.MEANING and rewording_of(task, draft).fields
+
+
+def open_answers_of(
+    task: Task, draft: TaskVersion, items: QuerySet[Item], found: Rewording, wording: str
+) -> int:
+    """Count the answers that the draft's ``items`` want, published with this ``wording``."""
+    if asks_otherwise(task, draft, wording):
+        return items.count() * draft.redundancy
+    wanted = count_open_answers(draft, items)
+    if wording == Wording.SPELLING:  # what is held of the old items is kept
+        wanted -= sum(min(old.held, draft.redundancy) for old, _new in found.items)
+    return wanted
 
 
 def _reworded_groups(task: Task, draft: TaskVersion) -> list[tuple[ItemGroup, ItemGroup]]:

@@ -14,6 +14,7 @@ from django.urls import reverse
 from annotation.authoring.actions import drafts, tasks
 from annotation.authoring.actions.rewording import respelling
 from annotation.authoring.selectors.rewording import rewording_of
+from annotation.authoring.selectors.tasks import task_row
 from annotation.formats.actions.imports import import_content
 from annotation.models import Answer, AuditEntry, Item, Task
 from annotation.work.snapshots.answers import counting_texts
@@ -132,6 +133,33 @@ def test_answers_to_a_reworded_field_count_as_it_was_said(wording: str, kept: bo
     tasks.publish(by=by, task=task, wording=wording)  # "" as programs did before
     after = set(task.items.in_version(2).values_list("pk", flat=True))
     assert (after == before) is kept and kept is not (after & before == set())
+
+
+@pytest.mark.parametrize("wording", ["spelling", "meaning"])
+@pytest.mark.parametrize("what", ["item", "field"])
+def test_the_dialog_names_the_cost_of_what_is_chosen(what: str, wording: str) -> None:
+    if what == "item":
+        task = factories.make_task(n=3, redundancy=2, pay="1.00")
+        factories.claim_and_submit(task)
+        reword(task)
+    else:
+        task = make_labels(factories.make_project(), redundancy=2)
+        content = b"worker,item,label\nann,leaf-1,spots\nbob,leaf-2,holes\n"
+        by = task.project.owner
+        import_content(by=by, task=task, kind="labels", content=content, name="labels.csv")
+        task.refresh_from_db()
+        fields = json.loads(json.dumps(task.version_or_draft().settings["fields"]))
+        fields[0]["label"] = "Damage seen"
+        drafts.edit_draft(
+            by=task.project.owner, task=task, fields={"settings": {"fields": fields}, "pay": "1.00"}
+        )
+    page = publish(task, wording=wording, look="1")
+    promised, told = page.context["publishing"].total, page.context["republishing"]
+    tasks.publish(by=task.project.owner, task=task, wording=wording)
+    task.refresh_from_db()
+    assert task_row(task).cost_limit == promised
+    still_count = what == "item" or wording == "spelling"
+    assert ("still count" in told) is still_count
 
 
 def test_the_database_lets_nothing_but_the_spelling_change(task: Task) -> None:

@@ -207,9 +207,9 @@ class Build:
         ended = self.task.items.filter(until=self.version.number, key__in=changes.changed)
         return Answer.objects.filter(item__in=ended, worker__isnull=False).count()
 
-    def cost(self) -> Cost:
+    def cost(self, open_answers: int | None = None) -> Cost:
         """Cost of filling every slot: assignments, money and minutes."""
-        return cost_of(self.task, self.version, self.counted_items, self.groups)
+        return cost_of(self.task, self.version, self.counted_items, self.groups, open_answers)
 
 
 def _items_in(number: int) -> Count:

@@ -17,7 +17,13 @@ from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.builder.pairs import PairBuild
 from annotation.authoring.selectors.cost import IS_EARNED, Cost, add_fee
 from annotation.authoring.selectors.progress import budget_of, progress_of
-from annotation.authoring.selectors.rewording import Rewording, rewording_of
+from annotation.authoring.selectors.rewording import (
+    Rewording,
+    Wording,
+    asks_otherwise,
+    open_answers_of,
+    rewording_of,
+)
 from annotation.models.assignments import AssignmentState
 from annotation.pair_design import tell_groups
 from annotation.panels.selectors import count_able_workers
@@ -38,13 +44,18 @@ class Gap:
 class Publishing:
     """A draft about to be published."""
 
-    def __init__(self, build: Build) -> None:
+    def __init__(self, build: Build, wording: str = "") -> None:
+        """Read ``build`` as published with this ``wording``, a value of Wording or ""."""
         self.build, self.task, self.version = build, build.task, build.version
+        self.wording = wording
 
     @cached_property
     def cost(self) -> Cost:
         """What filling every slot takes."""
-        return self.build.cost()
+        items = self.build.counted_items
+        return self.build.cost(
+            open_answers_of(self.task, self.version, items, self.rewording, self.wording)
+        )
 
     @cached_property
     def workers(self) -> int:
@@ -55,6 +66,12 @@ class Publishing:
     def rewording(self) -> Rewording:
         """What is worded otherwise than in the published version."""
         return rewording_of(self.task, self.version)
+
+    @cached_property
+    def keeps_answers(self) -> bool:
+        """Whether it is settled that earlier answers still count, whatever is chosen."""
+        open_choice = self.rewording.fields and self.wording != Wording.SPELLING
+        return not open_choice and not asks_otherwise(self.task, self.version, self.wording)
 
     @property
     def question_count(self) -> int:

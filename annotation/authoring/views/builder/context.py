@@ -103,7 +103,7 @@ def summary_of(access: Access, task: Task) -> dict[str, Any]:
 # Answers to a save -----------------------------------------------------------------------------
 
 
-def republishing(build: Build, rewording: Rewording) -> str:
+def republishing(build: Build, rewording: Rewording, *, keeps_answers: bool = True) -> str:
     """In words, what publishing over an older version does to its answers; empty without one."""
     published = build.task.current
     if published is None:
@@ -125,11 +125,14 @@ def republishing(build: Build, rewording: Rewording) -> str:
             )
             % {"kept": f"{kept:,}", "number": build.version.number - 1}
         )
-    if changes.changed or changes.removed:
+    if not keeps_answers:
+        other = ""
+    elif changes.changed or changes.removed:
         other = _("Answers to all other %(nouns)s still count.")
     else:
         other = _("Answers to all %(nouns)s still count.")
-    sentences.append(other % {"nouns": several(noun)})
+    if other:
+        sentences.append(other % {"nouns": several(noun)})
     sentences.append(_("Whoever is working now keeps the version and the pay they began with."))
     return " ".join(sentences)
 

@@ -61,10 +61,11 @@ def _not_yet(request: HttpRequest, access: Access, task: Task) -> HttpResponse |
     if request.POST.get("look"):
         return _dialog(request, access, task)
     build, shown = Build(task), request.POST.get("total")
-    if shown is not None and shown != str(Publishing(build).total):
-        return _dialog(request, access, task, status=422, changed=True)
     wording = request.POST.get("wording", "")
-    if Publishing(build).rewording.answers and wording not in tasks.Wording.values:
+    found = Publishing(build, wording)
+    if shown is not None and shown != str(found.total):
+        return _dialog(request, access, task, status=422, changed=True)
+    if found.rewording.answers and wording not in tasks.Wording.values:
         return _dialog(request, access, task, status=422)
     if is_unconfirmed_text(build.version) and "keep" not in request.POST:
         return _dialog(request, access, task, status=422)
@@ -90,7 +91,8 @@ def _dialog(
     build = Build(task)
     if not build.is_draft:
         return redirect("task_build", task.project_id, task.pk)
-    found = Publishing(build)
+    wording = request.POST.get("wording", "")
+    found = Publishing(build, wording)
     context = {
         "access": access,
         "project": task.project,
@@ -102,9 +104,9 @@ def _dialog(
         "cost": found.cost,
         "template_text": is_unconfirmed_text(build.version),
         "refused": status != 200,
-        "republishing": republishing(build, found.rewording),
+        "republishing": republishing(build, found.rewording, keeps_answers=found.keeps_answers),
         "wordings": tasks.Wording.choices,
-        "wording": request.POST.get("wording", ""),
+        "wording": wording,
         **count_examples(task, build.version),
         **more,
     }
