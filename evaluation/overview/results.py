@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +10,12 @@ from django.db.models import Count, Exists, OuterRef
 
 from annotation.authoring.selectors.tasks import with_titles
 from annotation.models import Project, Task
-from evaluation.models import Run, RunState, SystemScore
-from evaluation.runs.adapters import adapter_of, judged_types, main_methods
+from crowdqc.tally import Tally
+from evaluation.models import Run, RunFigure, RunState, SystemScore
+from evaluation.runs.adapters import judged_types, main_methods
 from evaluation.runs.official.selectors import official_runs
-from evaluation.runs.schedules import mark_of
+from evaluation.runs.results import votes_used
+from evaluation.runs.schedules import count_new_answers
 
 
 @dataclass(frozen=True)
@@ -24,20 +26,20 @@ class TaskRow:
     title: str
     run: Run | None
     systems: int  # on the leaderboard of the run
-    new: int
+    used: int  # of the answers that came to the run
+    new: int  # came or changed since the run
     trials: bool  # runs are finished, and none is official
 
 
 def tasks(project: Project) -> list[TaskRow]:
-    """List every task with results and its verdict (four queries)."""
+    """List every task with results and its verdict: five queries, and one a task with a run."""
     done = Run.objects.filter(task=OuterRef("pk"), state=RunState.DONE, method__in=main_methods())
     found = Task.objects.filter(project=project, type__in=judged_types()).annotate(
         scored=Exists(done)
     )
     rows: list[Any] = list(with_titles(found).order_by("-id"))
     runs = official_runs([row.pk for row in rows])
-    new = _count_new(rows, runs)
-    systems = _count_systems(runs)
+    systems, tallies = _count_systems(runs), _read_tallies(runs)
     made = []
     for row in rows:
         run = runs.get(row.pk)
@@ -47,11 +49,21 @@ def tasks(project: Project) -> list[TaskRow]:
                 getattr(row, "title", ""),
                 run,
                 systems.get(row.pk, 0),
-                new.get(row.pk, 0),
+                _count_used(run, tallies.get(row.pk)),
+                count_new_answers(row, run).any if run is not None else 0,
                 run is None and row.scored,
             )
         )
     return made
+
+
+def _count_used(run: Run | None, tally: Tally | None) -> int:
+    """Count the answers that a run used, as its page says; all that it saw if it tells no tally."""
+    if tally is not None:
+        return tally.used
+    counts = run.snapshot.counts if run is not None and run.snapshot is not None else {}
+    used: int = counts.get("answers", 0)
+    return used
 
 
 def _count_systems(runs: Mapping[int, Run]) -> dict[int, int]:
@@ -60,16 +72,11 @@ def _count_systems(runs: Mapping[int, Run]) -> dict[int, int]:
     return dict(scored.values_list("run__task").annotate(n=Count("system", distinct=True)))
 
 
-def _count_new(tasks: Sequence[Task], runs: Mapping[int, Run]) -> dict[int, int]:
-    """Count the answers that would count in a run and came after the official one (1 query)."""
-    parts = [
-        adapter_of(task)
-        .counting_rows(task)
-        .filter(pk__gt=mark_of(run).get("max_id", 0))
-        .order_by()
-        .values_list("item__task")
-        .annotate(n=Count("pk"))
-        for task in tasks
-        if (run := runs.get(task.pk)) is not None and run.snapshot is not None
-    ]
-    return dict(parts[0].union(*parts[1:], all=True)) if parts else {}
+def _read_tallies(runs: Mapping[int, Run]) -> dict[int, Tally]:
+    """Read how many of the votes each task's run uses (1 query); without runs that tell none."""
+    rows = RunFigure.objects.filter(run__in=runs.values(), name=votes_used.FIGURE)
+    return {
+        task: tally
+        for task, data in rows.values_list("run__task", "data")
+        if (tally := votes_used.tally_of({votes_used.FIGURE: data})) is not None
+    }

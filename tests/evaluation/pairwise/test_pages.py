@@ -21,12 +21,15 @@ from annotation.work.actions import exclusions
 from annotation.work.actions.answers import set_counts
 from annotation.work.snapshots import judgments
 from annotation.work.snapshots.judgments import AskedDimension
-from evaluation.models import CandidateScore, Run, RunState, SystemScore
+from evaluation.models import CandidateScore, Run, RunFigure, RunState, SystemScore
+from evaluation.overview import results as overview_results
 from evaluation.pairwise.selectors import boards as pair_boards
 from evaluation.pairwise.selectors import live as pair_live
 from evaluation.runs import engine as runs
+from evaluation.runs.results import votes_used
 from evaluation.runs.selectors import lists as reads
 from tests.evaluation.corpora import pairs as pair_corpus
+from tests.evaluation.corpora.official_runs import make_official
 from tests.evaluation.corpora.pair_study import QUICK, client_of, page, published, scored, text_of
 from tests.support import factories
 from tests.support.pages import findings_in
@@ -377,8 +380,20 @@ def test_leaving_somebody_out_is_new_to_the_next_run_only(task: Task, run: Run) 
         schedules.count_new_answers(task, run).changed
         == Answer.objects.filter(worker=worker).count()
     )
+    [listed] = overview_results.tasks(task.project)  # as the page of the run says
+    assert listed.new == schedules.count_new_answers(task, run).changed
     Run.objects.filter(state=RunState.QUEUED).delete()
-    assert schedules.count_new_answers(task, scored(task)).any == 0
+    again = scored(task)
+    assert schedules.count_new_answers(task, again).any == 0
+    make_official(again)
+    [listed] = overview_results.tasks(task.project)
+    assert (listed.used, listed.new) == (again.snapshot.counts["answers"], 0)
+    figure = RunFigure.objects.get(run=again, name=votes_used.FIGURE)
+    figure.data["left_out"]["repeat"] = 7
+    figure.data["used"] -= 7
+    figure.save()
+    [less] = overview_results.tasks(task.project)
+    assert less.used == listed.used - 7
 
 
 # Everybody and every size ----------------------------------------------------------------------
