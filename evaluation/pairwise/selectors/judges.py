@@ -211,9 +211,9 @@ class Judge:
     name: str
     lines: Sequence[JudgeLine]
     sentence: str
-    reason: str  # which figures over all have no interval, and why
+    reason: str  # which figures on the dimension have no interval, and why
     board: JudgeBoard | None  # none: a run from before judges had boards
-    dimension: str  # of its board
+    dimension: str  # of its sentence and its board
 
     def table(self, axis: SafeString) -> ResultTable:
         """Table of the model's agreement by dimension, all together first."""
@@ -281,7 +281,7 @@ def judges(
 ) -> dict[str, Any] | None:
     """Everything on the page; None where no model has judged.
 
-    ``dimension`` is that of the boards ("" for all together).
+    ``dimension`` is that of the sentences and boards ("" for all together).
     """
     told = figures_of(run, *FIGURES)
     if not told.get("judge"):
@@ -306,7 +306,7 @@ def judges(
             labels,
             scale=scale,
             board=boards.get(pk),
-            dimension=labels.get(dimension, _(ALL)),
+            dimension=dimension,
         )
         for pk in machines
     ]
@@ -356,18 +356,18 @@ def _judge(
     dimension: str = "",
 ) -> Judge:
     lines = [_line(row, people.get(row["dimension"], {}), labels, scale) for row in rows]
-    every = next(
-        (line for row, line in zip(rows, lines, strict=True) if not row["dimension"]), lines[0]
+    chosen = next(
+        (line for row, line in zip(rows, lines, strict=True) if row["dimension"] == dimension),
+        lines[0],
     )
-    told = []
-    if every.same is not None:
-        told.append(
-            _("same label in both orders on %(same)s of %(pairs)s")
-            % {"same": percent(every.same), "pairs": plural(every.pairs_both, "pair")}
-        )
-    said = "; ".join(told)
-    sentence = f"{said[:1].upper()}{said[1:]}." if said else ""
-    return Judge(name, lines, sentence, _no_interval(every), board, dimension)
+    sentence = ""
+    if chosen.same is not None:
+        sentence = _("%(dimension)s: same label in both orders on %(same)s of %(pairs)s.") % {
+            "dimension": chosen.label,
+            "same": percent(chosen.same),
+            "pairs": plural(chosen.pairs_both, "pair"),
+        }
+    return Judge(name, lines, sentence, _no_interval(chosen), board, chosen.label)
 
 
 def _no_interval(line: JudgeLine) -> str:

@@ -79,7 +79,7 @@ def test_a_judge_that_prefers_what_stands_first_is_shown_to_contradict_itself() 
         {"dimension": "overall", "pairs": pairs, "same": 0},
     ]
     shown = page(task, "pair_judges")
-    assert f"Same label in both orders on 0% of {pairs} pairs" in shown.replace("\xa0", " ")
+    assert f"same label in both orders on 0% of {pairs} pairs" in shown.replace("\xa0", " ")
     assert "one of the boards has all systems equal" in shown
     assert "Test the model" not in shown
     core = task.runs.filter(method="pairwise").first()
@@ -236,3 +236,4 @@ def test_newer_votes_than_the_run_shown_are_told_with_the_way_to_show_them() -> 
     shown = page(task, "pair_judges")
     assert "stub-1, judge combined@1, t=0 has given 6 votes since run 1" in shown
     assert "answers_since_run" in findings_in(html(task, "pair_judges"))
+    assert "No model has judged" not in shown and "Ask a model" not in shown

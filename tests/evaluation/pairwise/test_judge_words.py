@@ -28,8 +28,16 @@ def test_intervals_of_a_model_and_of_a_person_are_no_comparison(
     row |= {"n": 90, "neutral": 0.1, "rho": None, "reason": ""}
     person = {"majority": 0.7, "majority_low": 0.6, "majority_high": 0.8, "majority_n": 90}
     scale = drawn.Scale.around([low, high], width=drawn.WIDE, count=4, include=[0.5])
-    told = _judge("Tern", [row], {"": person}, {}, scale=scale, board=None)
-    assert told.sentence == "Same label in both orders on 90% of 40 pairs."
+    clear = row | {"dimension": "clarity", "same": 0.5, "pairs_both": 12}
+    labels = {"clarity": "Clarity"}
+    for dimension, shown in {
+        "": ("All together", "90%", "40"),
+        "clarity": ("Clarity", "50%", "12"),
+    }.items():
+        told = _judge(
+            "Tern", [row, clear], {"": person}, labels, scale=scale, board=None, dimension=dimension
+        )
+        assert all(part in told.sentence for part in shown) and told.dimension == shown[0]
 
 
 def test_a_missing_interval_names_its_figure_beside_one_that_is_drawn() -> None:

@@ -425,7 +425,7 @@ def test_an_imported_model_stands_beside_people_on_the_page_of_judges() -> None:
     assert pair_checked.figure(run, "diagnostics")["counts"]["machine_judgments"] == 48
     page = pair_checked.page(task, "pair_judges")
     assert "Tern-2, judge" in page and "Owl, judge" in page and "48 calls" in page
-    assert "Same label in both orders on 100%" in page
+    assert "same label in both orders on 100%" in page
     assert "one person does" not in page  # intervals of the two are not a comparison
     assert "Import judgments" not in page
     every = {
