@@ -80,7 +80,7 @@ class Candidates(Importer):
             "query",
             gettext_lazy("Query"),
             False,
-            ("question", "prompt", "title", "instruction", "frage"),
+            ("question", "prompt", "title", "instruction", "frage", "pregunta"),
             ABOUT,
         ),
         Field(
@@ -89,7 +89,7 @@ class Candidates(Importer):
             True,
             (
                 *("response_text", "answer", "content", "output", "body"),
-                *("completion", "generation", "response", "antwort"),
+                *("completion", "generation", "response", "antwort", "respuesta"),
             ),
         ),
         # After the text: "response" is an id only where another column holds the text.
@@ -105,7 +105,7 @@ class Candidates(Importer):
             "system",
             gettext_lazy("System"),
             False,
-            ("model", "llm", "system_name", "model_name"),
+            ("model", "llm", "system_name", "model_name", "modell", "modelo", "sistema"),
             WHENCE,
         ),
         Field("prompt_strategy", gettext_lazy("Prompt strategy"), False, ("strategy", "prompting")),

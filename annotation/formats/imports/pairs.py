@@ -35,8 +35,11 @@ def _texts(*names: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return first, second
 
 
-TEXTS = _texts("response", "answer", "output", "completion", "text", "generation", "summary")
-SYSTEMS = _texts("model", "system", "model_name", "source", "llm")
+TEXTS = _texts(
+    *("response", "answer", "output", "completion", "text", "generation", "summary"),
+    *("antwort", "ausgabe", "zusammenfassung", "respuesta", "texto", "salida", "resumen"),
+)
+SYSTEMS = _texts("model", "system", "model_name", "source", "llm", "modell", "modelo", "sistema")
 
 
 class Pairs(Importer):
@@ -50,7 +53,10 @@ class Pairs(Importer):
             "prompt",
             gettext_lazy("Prompt"),
             True,
-            ("query", "question", "instruction", "input", "context", "topic", "title", "frage"),
+            (
+                *("query", "question", "instruction", "input", "context", "topic", "title"),
+                *("frage", "aufgabe", "pregunta", "tarea"),
+            ),
         ),
         Field("response_a", gettext_lazy("First text"), True, (*TEXTS[0], "left", "chosen")),
         Field("response_b", gettext_lazy("Second text"), True, (*TEXTS[1], "right", "rejected")),

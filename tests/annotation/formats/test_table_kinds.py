@@ -50,6 +50,12 @@ def lines(head: str, row: str, n: int = 24) -> str:
         (lines("annotator,claim_id,verdict,seconds", "w{k},c{n},{label},{n}{k}"), "label_table"),
         (lines("worker,left,right,label", "w{k},cat,dog,{label}"), "comparison_table"),
         (lines("judge,left,right,winner", "w{k},a{n},b{n},left"), "comparison_table"),
+        (lines("Schüler,Satz,Label", "w{k},Der Satz mit Nummer {n},{label}"), "label_table"),
+        (
+            lines("Schüler,Frage,Modell A,Modell B,Gewinner", "w{k},f{n},ahorn,birke,Modell A"),
+            "comparison_table",
+        ),
+        (lines("Modell A,Modell B,Sieger", "cat{n}{k},dog{n}{k},A"), "comparison_table"),
         (lines("task,worker,text", "i{n},w{k},It is a {label} in a hat {n}"), "answer_table"),
         (lines("worker,question,answer", "w{k},q{n},A {label} that runs {n}"), "answer_table"),
         (lines("worker,item,score", "w{k},i{n},{n}"), "rating_table"),
@@ -57,8 +63,8 @@ def lines(head: str, row: str, n: int = 24) -> str:
     ],
     ids=[
         *("crowd-kit labels", "Label Studio", "Potato", "short answers", "verdicts"),
-        "crowd-kit pairs",
-        *("comparisons", "crowd-kit texts", "answers", "ratings", "ratings of texts"),
+        *("crowd-kit pairs", "comparisons", "German texts", "German pairs", "German pairs alone"),
+        *("crowd-kit texts", "answers", "ratings", "ratings of texts"),
     ],
 )
 def test_a_table_is_recognised_and_all_of_its_rows_are_used(text: str, kind: str) -> None:

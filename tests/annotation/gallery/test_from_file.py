@@ -31,6 +31,7 @@ LABELED = "Comment,Sentiment,Date\n" + "\n".join(
     for n in range(1, 7)
 )
 PAIRS = "prompt,response_a,response_b,model_a,model_b\nWhy?,Because.,No reason.,alder,birch\n"
+GERMAN_PAIRS = "frage,antwort_a,antwort_b\nWarum?,Darum.,Ohne Grund.\n"
 ANSWERS = "prompt,response,model\nWhy?,Because.,alder\nWhy?,No reason.,birch\n"
 IMAGES = "image,place\nhttps://example.org/a.jpg,here\nhttps://example.org/b.jpg?x=1,there\n"
 QUESTIONS = "question,context\nWho?,A text about somebody.\nWhen?,Another one.\n"
@@ -53,6 +54,7 @@ def world() -> World:
         (REVIEWS, "labels", "label_items"),
         (LABELED, "labels", "label_items"),
         (PAIRS, "pairwise", "pairs"),
+        (GERMAN_PAIRS, "pairwise", "pairs"),
         (ANSWERS, "pairwise", "candidates"),
         (IMAGES, "labels", "label_items"),
         (QUESTIONS, "free_text", "items"),

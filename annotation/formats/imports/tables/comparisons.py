@@ -43,6 +43,7 @@ LEFTS = (
     "text_a",
     "candidate_a",
     "item_a",
+    *("modell_a", "modelo_a", "sistema_a"),
 )
 RIGHTS = (
     "right",
@@ -55,6 +56,7 @@ RIGHTS = (
     "text_b",
     "candidate_b",
     "item_b",
+    *("modell_b", "modelo_b", "sistema_b"),
 )
 TOPICS = (
     "item",

@@ -41,6 +41,7 @@ from annotation.files.reading.recognise import (
 )
 from annotation.files.reading.rows import Problem
 from annotation.files.reading.values import plain_value
+from annotation.formats.imports.items import made_id
 from annotation.formats.imports.tables.base import (
     NAMED,
     Fit,
@@ -98,6 +99,7 @@ TEXTS = (
     "claim",
 )
 
+WHAT = "an item or its text"
 TEXT = Field("text", gettext_lazy("Item text"), False, TEXTS)
 
 NONE = {
@@ -110,6 +112,7 @@ NONE = {
 class LabelTable(TableReader):
     """Rows {worker, item, label, gold, text, at, about_item, meta}; a worker labels an item once.
 
+    Without a column of items, an item gets an id made of its text.
     ``about_item``, in an item's first row, and ``meta`` are the columns that no field reads.
     """
 
@@ -119,11 +122,11 @@ class LabelTable(TableReader):
     alike = (("label", "gold"), ("worker",), ("item",))
     fields: tuple[Field, ...] = (
         Field("worker", gettext_lazy("Worker"), True, WORKERS),
-        Field("item", gettext_lazy("Item"), True, (*ITEMS, *NUMBERED)),
+        Field("item", gettext_lazy("Item"), False, (*ITEMS, *NUMBERED), WHAT),
         Field("label", gettext_lazy("Label"), True, LABELS),
         Field("gold", gettext_lazy("Known answer"), False, GOLD),
         Field("time", gettext_lazy("Time"), False, TIMES),
-        TEXT,
+        replace(TEXT, either=WHAT),
     )
     limits = (
         ("worker", 120, gettext_noop("a worker id")),
@@ -201,10 +204,13 @@ class LabelTable(TableReader):
         self, reader: Reader, row: Row, gold: dict[str, tuple[int, str]], times: Times
     ) -> dict[str, Any]:
         """Read the label of a row. Raises Refused."""
+        what = "item" if "item" in reader.mapping else "text"
         for name, wrong in NONE.items():
-            reader.needed(row, name, wrong, gettext_noop("Left out."))
+            field = what if name == "item" else name
+            reader.needed(row, field, wrong, gettext_noop("Left out."))
         reader.limit(row, self.limits)
         item, known = reader.value(row, "item"), reader.value(row, "gold")
+        item = item or made_id({"topic": "", "context": "", "question": reader.value(row, "text")})
         if known:
             line, first = gold.setdefault(item, (row.line, known))
             if first != known:

@@ -64,13 +64,14 @@ WINNERS = {
     BOTH_BAD: NEUTRAL,
     "tie (bothbad)": NEUTRAL,
 }
+SIDES = ("response", "answer", "completion", "output", "antwort", "respuesta")
 # The other names of each column.
 ALSO = {
     "question_id": ("id", "conversation_id", "battle_id"),
     "judge": ("judge_hash", "user", "user_id", "annotator", "evaluation_session_id", "session_id"),
-    "conversation_a": ("response_a", "answer_a", "completion_a", "output_a"),
-    "conversation_b": ("response_b", "answer_b", "completion_b", "output_b"),
-    "prompt": ("query", "instruction", "question"),
+    "conversation_a": tuple(f"{name}_a" for name in SIDES),
+    "conversation_b": tuple(f"{name}_b" for name in SIDES),
+    "prompt": ("query", "instruction", "question", "frage", "pregunta"),
     "tstamp": ("timestamp", "created_at", "time"),
 }
 NAMES = {column: (column, *others) for column, others in ALSO.items()}
