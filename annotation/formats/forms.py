@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 from django.http import HttpRequest, JsonResponse, StreamingHttpResponse
 from django.urls import reverse
@@ -82,6 +82,19 @@ def chosen_columns(request: HttpRequest) -> dict[str, str]:
         for name, field in sent
         if name.startswith("column:") and field
     }
+
+
+class ChosenReading(TypedDict):
+    """Whether the first line names the columns, and the encoding; None and "" as recognised."""
+
+    header: bool | None
+    encoding: str
+
+
+def chosen_reading(request: HttpRequest) -> ChosenReading:
+    """Return how a form says that a file is to be read."""
+    header = {"yes": True, "no": False}.get(str(request.POST.get("header", "")))
+    return {"header": header, "encoding": str(request.POST.get("encoding", ""))}
 
 
 def bad_rows_file(file: ImportFile) -> StreamingHttpResponse:

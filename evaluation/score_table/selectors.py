@@ -13,7 +13,11 @@ from annotation.formats.imports.chats import NO_VOTES
 from annotation.formats.imports.tables.base import TableReader
 from annotation.formats.registry import TABLES
 from annotation.formats.uploads.naming import total
-from annotation.formats.uploads.selectors import arriving_sentence, shared_columns
+from annotation.formats.uploads.selectors import (
+    arriving_sentence,
+    reading_choices,
+    shared_columns,
+)
 from annotation.formats.uploads.staging import ACTIVE, IS_CHATS
 from annotation.models import ImportFile, Membership, Project, Role, User
 from crowdqc.numbers import plural
@@ -98,7 +102,7 @@ def frame(file: ImportFile) -> dict[str, Any]:
         "votes": count_votes(file),
         "seconds": kind.seconds(found["new"]),
         "unit": f"{kind.reader.unit},{kind.reader.unit}s",
-        "reading": _reading(file),
+        "reading": reading_choices(file),
         "choices": [one for one in about["offers"] if (one["column"], one["value"]) not in named],
         "problems": shown,
         "left": rows - used,
@@ -170,19 +174,6 @@ def _at_work(file: ImportFile) -> tuple[str, str, str]:
         )
         % {"count": count},
     )
-
-
-def _reading(file: ImportFile) -> dict[str, Any] | None:
-    """Return how a file of separated values was read, with what may be chosen; None if nothing."""
-    if file.stored_id is None or file.sheet["kind"] != "CSV":
-        return None
-    said = {"header": None, "encoding": "", **file.sheet.get("reading", {})}
-    return {
-        "header": {None: "", True: "yes", False: "no"}[said["header"]],
-        "encoding": said["encoding"],
-        "encodings": file.sheet.get("encodings", []),
-        "is_unsure": bool(file.sheet["note"] or said["encoding"] or file.sheet.get("notes")),
-    }
 
 
 def _fixes(problem: dict[str, Any], about: dict[str, Any]) -> list[dict[str, str]]:

@@ -20,6 +20,7 @@ from annotation.formats.forms import (
     announced,
     bad_rows_file,
     chosen_columns,
+    chosen_reading,
     typed_address,
     uploaded,
     where_to_send,
@@ -155,9 +156,7 @@ def _change(request: HttpRequest, user: User, file: ImportFile, wanted: str) -> 
     elif wanted == "kind":
         uploads.set_kind(by=user, file=file, kind=said["kind"])
     elif wanted == "reading":
-        header = {"yes": True, "no": False}.get(str(request.POST.get("header", "")))
-        encoding = str(request.POST.get("encoding", ""))
-        uploads.set_reading(by=user, file=file, header=header, encoding=encoding)
+        uploads.set_reading(by=user, file=file, **chosen_reading(request))
     elif wanted == "fix":
         del said["kind"]
         uploads.fix_value(by=user, file=file, **said)

@@ -88,7 +88,7 @@ Event = Row | Problem
 class Table:
     """A file that is being read; of JSON Lines ``columns`` grow while ``events`` are read."""
 
-    kind: str  # "CSV", "JSON", "JSONL", "parquet", "Excel" or "CoNLL"
+    kind: str  # "CSV", "JSON", "JSONL", "parquet", "Excel", "CoNLL", or "Files" of images
     encoding: str
     encoding_note: str
     delimiter: str  # in words; empty but for CSV

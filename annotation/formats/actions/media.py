@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from django.utils.translation import gettext as _
 
 from annotation.authoring.actions.media import propose_keys, store_files
@@ -31,8 +33,11 @@ def open_upload(
         if files is None:
             return format.open_table(source, name, reading)
         kept = store_files(by=by, task=task, files=files, size=files.size)
-        name, source = files.table or ("files.csv", _table_of(task, version.number, kept))
-    table = format.open_table(source, name, reading)
+        if files.table is None:  # whose rows are the files
+            made = format.open_table(_table_of(task, version.number, kept), "files.csv")
+            table = replace(made, kind="Files", encoding="", delimiter="")
+        else:
+            table = format.open_table(files.table[1], files.table[0], reading)
     table.notes.append(_("%(files)s uploaded.") % {"files": plural(len(kept), "file")})
     return table
 

@@ -161,6 +161,11 @@ class LabelItems(Importer):
         "table, or is the address of one, and Text describes it."
     )
 
+    def guess(self, columns: Sequence[str], rows: Iterable[Row]) -> dict[str, str]:
+        """Map fields to columns by name; the only column of a file holds the texts."""
+        named = super().guess(columns, rows)
+        return named if named or len(columns) != 1 else {"text": columns[0]}
+
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownItems) -> None:
         """Items with their metadata; an id once."""
         checked, first, made = reader.checked, FirstSeen(), 0

@@ -300,7 +300,7 @@ def set_kind(*, by: User, file: ImportFile, kind: str) -> None:
 
 @transaction.atomic
 def set_reading(*, by: User, file: ImportFile, header: bool | None, encoding: str) -> None:
-    """Read a table again, with or without a header and in an encoding.
+    """Read a file again, with or without a header and in an encoding.
 
     None and "" are told from the file, as is all where it cannot be read so. Raises Invalid for an
     encoding that was not offered, and Conflict as ``map_columns`` and where its bytes are gone.

@@ -230,8 +230,8 @@ def _read(file: ImportFile) -> None:
 def _read_rows(file: ImportFile) -> None:
     """Turn the file's bytes into rows in one pass.
 
-    The bytes of a table that is to become a task are kept until it is scored, as its page may ask
-    for another encoding or header; others are let go of.
+    The bytes of a table that is to become a task, or items of one, are kept until it is scored or
+    imported, as its page may ask for another encoding or header; others are let go of.
     """
     file.parts.all().delete()
     source, stored = source_of(file), file.stored_id
@@ -281,13 +281,15 @@ def _read_rows(file: ImportFile) -> None:
     remembered = None if file.mapping else remembered_columns(file.uploaded_by, columns, kind)
     if remembered:
         table.notes.append(_("Columns are read as you chose for the last file with these names."))
+    one = get_format(file.kind) if file.task_id else None
+    is_kept = one is None or (table.kind == "CSV" and one.maps_columns and one.replaces_examples)
     with transaction.atomic():
         rows.flush()
         unreadable.flush()
         _set(
             file,
             state=State.CHECKING,
-            stored_id=None if file.task_id else stored,
+            stored_id=stored if is_kept else None,
             kind=kind,
             mapping=remembered or file.mapping,
             done=0,
@@ -309,7 +311,7 @@ def _read_rows(file: ImportFile) -> None:
                 "encodings": encodings_of(source) if table.kind == "CSV" else [],
             },
         )
-        if file.task_id:
+        if not is_kept:
             forget([stored])
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from annotation.files.reading.importer import Row, missing, values_of_file
+from annotation.files.reading.importer import Field, Row, guess, missing, values_of_file
 from annotation.formats.imports.tables.base import SAME_FIELDS
 from annotation.formats.imports.tables.labels import LabelMatrix
 from annotation.formats.registry import READERS, Format
@@ -49,6 +49,7 @@ class View:
     notes: tuple[str, ...] = ()
     of_file: tuple[dict[str, Any], ...] = ()  # fields that no column says, and their value
     unread: tuple[str, ...] = ()  # columns that no field reads
+    reading: Mapping[str, Any] | None = None  # ``reading_choices``
     tally: Tally | None = None  # what becomes, or became, of every row
     lines: tuple[tuple[int, str, str], ...] = ()  # how many, why, and where such rows stood
 
@@ -104,6 +105,7 @@ def view_of(file: ImportFile, one: Format) -> View:
         notes=tuple(found["notes"]),
         of_file=_of_file(one, found["mapping"], file.sheet["columns"]),
         unread=() if one.reader.keeps_columns else tuple(found["unread"]),
+        reading=reading_choices(file, one.fields),
         tally=Tally.from_dict(found["tally"]) if found["tally"] else None,
         columns=tuple({"name": name, "field": mapping.get(name, "")} for name in shown),
         first_rows=tuple(
@@ -117,6 +119,25 @@ def view_of(file: ImportFile, one: Format) -> View:
             for line, values in file.sheet["first"]
         ),
     )
+
+
+def reading_choices(file: ImportFile, fields: Sequence[Field] = ()) -> dict[str, Any] | None:
+    """Return how a file of separated values was read, with what may be chosen; None if nothing.
+
+    It is unsure where no column is called as one of ``fields``: its first line may be a row.
+    """
+    if file.stored_id is None or file.sheet["kind"] != "CSV":
+        return None
+    stated = {"header": None, "encoding": "", **file.sheet.get("reading", {})}
+    is_odd = bool(fields) and not guess(file.sheet["columns"], fields)
+    return {
+        "header": {None: "", True: "yes", False: "no"}[stated["header"]],
+        "encoding": stated["encoding"],
+        "encodings": file.sheet.get("encodings", []),
+        "is_unsure": bool(
+            is_odd or file.sheet["note"] or stated["encoding"] or file.sheet.get("notes")
+        ),
+    }
 
 
 def _of_file(

@@ -22,6 +22,7 @@ from annotation.formats.forms import (
     announced,
     bad_rows_file,
     chosen_columns,
+    chosen_reading,
     typed_address,
     uploaded,
     where_to_send,
@@ -30,7 +31,7 @@ from annotation.formats.registry import Format, format_for, kinds_of, recognise_
 from annotation.formats.uploads import actions, selectors
 from annotation.models import ImportFile, Role, Task, User
 from annotation.task_types.labels.content import FILES
-from crowdqc.errors import DomainError, Invalid, LimitExceeded, Missing
+from crowdqc.errors import Conflict, DomainError, Invalid, LimitExceeded, Missing
 from crowdqc.numbers import parse_whole
 from crowdqc.web.htmx import page_or_fragment
 
@@ -154,8 +155,11 @@ def task_import_file(
         else:
             return redirect("task_import_file", project_id, task_id, file_id)
     elif wanted is not None:
-        actions.map_columns(by=access.user, file=file, mapping=chosen_columns(request))
-        if not request.htmx:  # type: ignore[attr-defined]
+        try:
+            _read_otherwise(request, access.user, file, wanted)
+        except (Invalid, Conflict) as refused:
+            error = refused
+        if not error and not request.htmx:  # type: ignore[attr-defined]
             return redirect("task_import_file", project_id, task_id, file_id)
         file = _file(task, file_id)
     one = format_for(task, file.kind)
@@ -181,6 +185,14 @@ def task_import_file(
         context,
         status=422 if error else 200,
     )
+
+
+def _read_otherwise(request: HttpRequest, user: User, file: ImportFile, wanted: str) -> None:
+    """Read the file as a form of its page says: its first line and encoding, or its columns."""
+    if wanted == "reading":
+        actions.set_reading(by=user, file=file, **chosen_reading(request))
+    else:
+        actions.map_columns(by=user, file=file, mapping=chosen_columns(request))
 
 
 def _go_to_builder(request: HttpRequest, task: Task, one: Format, said: str) -> HttpResponse:

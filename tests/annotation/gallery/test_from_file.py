@@ -17,7 +17,7 @@ from annotation.formats.uploads.process import process
 from annotation.formats.uploads.selectors import view_of
 from annotation.gallery.actions.from_file import title_of
 from annotation.gallery.proposals import Proposal, propose
-from annotation.models import ImportFile, Project, Task
+from annotation.models import ImportFile, Project, StoredFile, Task
 from tests.support.factories import World, make_user, make_world
 from tests.support.studies.labels import png
 
@@ -237,3 +237,21 @@ def test_dropped_images_become_a_task_with_an_item_for_each(
     request_import(by=world.requester, file=file)
     assert process(file.pk) == "imported"
     assert {one.media.name for one in file.task.items.all() if one.media} == set(names)
+
+
+def test_the_first_line_of_a_list_without_a_header_can_be_said_to_be_a_row(world: World) -> None:
+    send(world, "The room was bright.\nBreakfast came late.\nNobody answered.\n", "texts.csv")
+    file = ImportFile.objects.get()
+    process(file.pk)
+    assert file.task is not None
+    client = Client()
+    client.force_login(world.requester)
+    page = reverse("task_import_file", args=[world.project.pk, file.task.pk, file.pk])
+    assert '<details class="fold" open>' in client.get(page).content.decode()
+    client.post(page, {"do": "reading", "header": "no", "encoding": ""})
+    assert process(file.pk) == "ready"
+    file.refresh_from_db()
+    assert (file.found["new"], file.found["mapping"]) == (3, {"text": "column 1"})
+    request_import(by=world.requester, file=file)
+    process(file.pk)
+    assert file.task.items.count() == 3 and not StoredFile.objects.exists()

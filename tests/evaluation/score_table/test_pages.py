@@ -203,12 +203,13 @@ def test_kinds_say_what_the_file_has_by_the_columns_that_were_chosen() -> None:
     client = client_of(factories.make_user())
     text = "a,b,c,d\n" + "".join(f"{k},{n},{n % 2},{k + n}\n" for k in range(3) for n in range(6))
     page = drop(client, text)
-    assert "no worker, item, label" in {row["here"] for row in client.get(page).context["kinds"]}
+    here = {row["here"] for row in client.get(page).context["kinds"]}
+    assert "no worker, label, item or item text" in here
     client.post(page, {"column:a": "worker", "column:b": "item", "column:c": "label"})
     work()
-    here = {row["slug"]: row["here"] for row in client.get(page).context["kinds"]}
-    assert here["label_table"] == here["rating_table"] == "all columns"
-    assert here["comparison_table"] == "no left, right"
+    told = {row["slug"]: row["here"] for row in client.get(page).context["kinds"]}
+    assert told["label_table"] == told["rating_table"] == "all columns"
+    assert told["comparison_table"] == "no left, right"
 
 
 def test_a_matrix_whose_columns_are_all_read_as_something_else_can_be_corrected() -> None:
@@ -356,7 +357,7 @@ def test_what_cannot_be_written_is_said_on_the_page_and_can_be_changed() -> None
     work()
     work()
     shown = html_of(client.get(page))
-    assert "No column is read as item, label." in shown
+    assert "No column is read as label, item or item text." in shown
     assert not Task.objects.exists()
 
 
