@@ -116,10 +116,11 @@ def upload_media(
 
 def store_files(
     *, by: User, task: Task, files: Iterable[tuple[str, bytes]], size: int
-) -> list[MediaFile]:
+) -> list[tuple[str, MediaFile]]:
     """Store files (name, bytes) that a job reads one by one, all or none, and make no items.
 
-    ``size`` are their bytes together. Invalid names the file that cannot be taken.
+    Returns each given name with what is stored: one file for equal bytes. ``size`` are their bytes
+    together. Invalid names the file that cannot be taken.
     """
     quotas.require_storage(task.project, size)
     kept, pixels = [], 0
@@ -130,7 +131,8 @@ def store_files(
                 raise _too_many_pixels(name, MAX_PIXELS_OF_JOB)
             media = read_media(data, name)
             check_kind(task, media, name)
-            kept.append(store_media(by=by, project=task.project, media=media, name=name))
+            stored = store_media(by=by, project=task.project, media=media, name=name)
+            kept.append((name, stored))
     return kept
 
 

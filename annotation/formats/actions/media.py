@@ -17,6 +17,8 @@ from crowdqc.errors import Invalid
 from crowdqc.files.cells import csv_text
 from crowdqc.numbers import plural
 
+MOST_NAMED = 20  # files with the content of another one
+
 
 def open_upload(
     format: Format, *, by: User, task: Task, source: Source, name: str, reading: Reading | None
@@ -34,12 +36,25 @@ def open_upload(
             return format.open_table(source, name, reading)
         kept = store_files(by=by, task=task, files=files, size=files.size)
         if files.table is None:  # whose rows are the files
-            made = format.open_table(_table_of(task, version.number, kept), "files.csv")
+            made = format.open_table(
+                _table_of(task, version.number, [file for _, file in kept]), "files.csv"
+            )
             table = replace(made, kind="Files", encoding="", delimiter="")
         else:
             table = format.open_table(files.table[1], files.table[0], reading)
     table.notes.append(_("%(files)s uploaded.") % {"files": plural(len(kept), "file")})
+    table.notes.extend(_identical(kept))
     return table
+
+
+def _identical(kept: list[tuple[str, MediaFile]]) -> list[str]:
+    """Name the files that hold the same bytes as an earlier or stored one: each is kept once."""
+    same = [f"{name} = {file.name}" for name, file in kept if name[:160] != file.name]
+    if not same:
+        return []
+    listed = ", ".join(same[:MOST_NAMED]) + (", ..." if len(same) > MOST_NAMED else "")
+    note = _("%(files)s with the same content as another one: %(names)s. Each is kept once.")
+    return [note % {"files": plural(len(same), "file"), "names": listed}]
 
 
 def _table_of(task: Task, version: int, kept: list[MediaFile]) -> Source:

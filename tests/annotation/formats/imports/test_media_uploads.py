@@ -102,6 +102,11 @@ def test_a_table_dropped_with_images_names_and_describes_them(task: Task, files:
     assert task.items.get(key="a").settings["meta"] == {"tree": "oak"}
 
 
+def test_files_with_the_content_of_another_one_are_named(task: Task) -> None:
+    file, page = drop(task, *TWO, ("copy.png", GREEN))
+    assert file.found["new"] == 2 and "copy.png = leaf-1.png" in page
+
+
 def test_one_image_becomes_one_item_and_is_not_offered_again(task: Task) -> None:
     file, _page = drop(task, TWO[0])
     assert imported(task, file) == [("leaf-1", "leaf-1.png", "")]
