@@ -71,7 +71,6 @@ def study_of(run: Run) -> Row:
         "exclusions": [
             {
                 "worker": one.worker_id,
-                "reason": one.reason,
                 "date": one.created_at.date().isoformat(),
                 "answers": one.given,
             }
@@ -309,12 +308,15 @@ def _assignment_words(told: Mapping[str, Any]) -> str:
 
 
 def exclusion_lines(manifest: Mapping[str, Any], names: Mapping[str, str]) -> Lines:
-    """Label and text of each worker who was left out by hand; ``names`` by their ids."""
+    """Label and text of each worker who was left out by hand; ``names`` by their ids.
+
+    The reason is the team's own and stays there, also that of a bundle that still holds it.
+    """
     for one in (manifest.get("study") or {}).get("exclusions") or ():
         who = names.get(str(one["worker"]), f"worker {one['worker']}")
         yield (
             f"{who}, left out by hand",
-            f"{one['reason']} ({plural(one['answers'], 'answer')}, {one['date']})",
+            f"{plural(one['answers'], 'answer')}, {one['date']}",
         )
 
 

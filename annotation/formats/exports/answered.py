@@ -12,10 +12,19 @@ from typing import Any
 from annotation.files.writing.tables import Table
 from annotation.formats.exports.tools.frames import in_chunks
 from annotation.formats.imports.ratings import LABEL, Documents, columns_of
-from annotation.models import Answer, ChoiceValue, Item, SpanValue, Task, TextValue
+from annotation.models import (
+    Answer,
+    ChoiceValue,
+    Item,
+    PayoutLine,
+    SpanValue,
+    Task,
+    TextValue,
+)
 from annotation.task_types.checklist.type import list_of
 from annotation.task_types.rating.explanation import EVIDENCE, EXPLANATION, FEEDBACK
 from annotation.task_types.think_aloud.type import ATTRIBUTE
+from annotation.work.actions.answers import as_uncounted_reason
 from annotation.work.snapshots import attributes
 from annotation.work.snapshots.judgments import version_items
 
@@ -42,6 +51,22 @@ Row = dict[str, Any]
 Authors = Callable[[Sequence[Any]], tuple[tuple[Any, ...], tuple[Any, ...]]]
 
 
+# In place of a reason that somebody wrote about a worker, which stays in the team.
+LEFT_OUT, REJECTED = "by a worker left out by hand", "of rejected work"
+
+
+def reasons_about_people(task: Task) -> dict[str, str]:
+    """Return what an export says in place of each reason written about a worker of the task."""
+    rejected = PayoutLine.objects.filter(assignment__task=task, leaves_out=True)
+    return {
+        **{as_uncounted_reason(one): REJECTED for one in rejected.values_list("reason", flat=True)},
+        **{
+            as_uncounted_reason(one): LEFT_OUT
+            for one in task.exclusions.values_list("reason", flat=True)
+        },
+    }
+
+
 def authors_of(task: Task) -> Authors:
     """Return a function that maps an answer's ``HEADER`` to the columns ``WHO`` and ``WHETHER``.
 
@@ -53,11 +78,13 @@ def authors_of(task: Task) -> Authors:
     named = task.project.systems.values_list("pk", "name", "prompt_strategy")
     systems = {pk: ("", name, strategy) for pk, name, strategy in named}
     numbers = dict(task.versions.values_list("pk", "number"))
+    private = reasons_about_people(task)
 
     def told(header: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         worker, system, replicate, at, counts, reason, version = header
         who = people[worker] if worker else systems[system]
-        whether = (at.isoformat(), counts, reason, worker in excluded, numbers[version])
+        why = private.get(reason, reason)
+        whether = (at.isoformat(), counts, why, worker in excluded, numbers[version])
         return (*who, replicate), whether
 
     return told

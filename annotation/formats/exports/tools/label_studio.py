@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from annotation.files.writing.tables import Table
+from annotation.formats.exports.answered import reasons_about_people
 from annotation.formats.exports.tools.frames import in_chunks
 from annotation.models import Answer, ChoiceValue, Item, SpanValue, Task, TextValue
 from annotation.task_types import get_type
@@ -63,8 +64,9 @@ def _tasks(task: Task) -> Iterator[dict[str, Any]]:
         .select_related("group", "media", "first__system", "second__system")
         .order_by("group__position", "group_id", "position", "pk")
     )
+    private = reasons_about_people(task)
     for part in in_chunks(items.iterator(AT_ONCE), AT_ONCE):
-        given = _answers_by_item([item.pk for item in part])
+        given = _answers_by_item([item.pk for item in part], private)
         for item in part:
             people: list[Told] = []
             systems: list[Told] = []
@@ -92,8 +94,13 @@ def _placing(item: Item) -> dict[str, Any]:
     return {name: value for name, value in placing.items() if value}
 
 
-def _answers_by_item(items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
-    """Answers by item, each with its values by field."""
+def _answers_by_item(
+    items: Sequence[int], private: Mapping[str, str]
+) -> dict[int, list[dict[str, Any]]]:
+    """Answers by item, each with its values by field.
+
+    ``private``: what to say in place of a reason why an answer does not count.
+    """
     found: Any = (
         Answer.objects.filter(
             item__in=items, stage=Answer.Stage.MAIN, assignment__quiz__isnull=True
@@ -119,7 +126,9 @@ def _answers_by_item(items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
     rows: list[Row] = list(found)
     by_pk = {row["pk"]: row for row in rows}
     for row in rows:
+        why = row["uncounted_reason"]
         row.update(texts=defaultdict(list), choices={}, spans=defaultdict(list))
+        row.update(uncounted_reason=private.get(why, why))
     own = {"answer__in": list(by_pk)}
     for pk, field, text in (
         TextValue.objects.filter(**own).order_by("index").values_list("answer_id", "field", "text")

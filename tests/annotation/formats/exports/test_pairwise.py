@@ -17,6 +17,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from annotation.formats.exports.answered import LEFT_OUT
 from annotation.formats.exports.pairwise import PAIR_EXPORTS, count_left_out, exports_of
 from annotation.models import Answer, Membership, Task
 from annotation.work.actions import answers, exclusions
@@ -160,6 +161,17 @@ def test_the_matrix_gives_the_same_alpha_as_the_arrays_that_evaluation_freezes(t
     labels = rows_of(task, "crowdkit-labels", "coverage_deep")
     assert list(labels[0]) == ["task", "worker", "label"] and len(labels) == 20
     assert {row["label"] for row in labels} == {"first", "neutral", "second"}
+
+
+def test_why_a_worker_was_removed_stays_in_the_team(task: Task) -> None:
+    worker = Membership.objects.filter(project=task.project, role="worker").latest("pk")
+    exclusions.exclude(
+        by=task.project.owner, task=task, worker=worker, reason="Just clicks", collect_again=True
+    )
+    gone = [row for row in rows_of(task, "judgments") if row["counts"] == "false"]
+    assert {(row["worker"], row["reason"]) for row in gone} == {(worker.pseudonym, LEFT_OUT)}
+    studio = text_of(task, "label-studio")
+    assert "Just clicks" not in studio and studio.count(LEFT_OUT) == len(gone) > 0
 
 
 def test_only_what_counts_goes_out_and_the_manifest_says_what_does_not(
