@@ -232,7 +232,7 @@ def _judged(by: User, project: Project, file: LSFile, type: TaskType, name: str)
         names = type.label_studio.texts
         for column, text in zip(names, _texts(one, names), strict=True):
             number = column.removeprefix("text")
-            source = str(data.get(f"source{number}") or f"text{number}")
+            source = one.source_of(number)
             system, _, strategy = source.partition(", ")
             key = str(data.get(f"key{number}") or key_of(topic, source, text))
             rows.append(

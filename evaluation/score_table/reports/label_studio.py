@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -19,22 +20,22 @@ def report(checked: CheckedRows, options: Options) -> Report:
     """The control that is scored first, as the kind of table that it makes. Raises DataError."""
     row_of, scored = WAYS[checked.about["type"]]
     rows = Spool(
-        row_of(one["task"], author, value)
+        {**row_of(one["task"], author, value), "at": at}
         for one in checked.good
-        for author, value in _control_results(one["task"], checked.about["control"])
+        for author, value, at in _control_results(one["task"], checked.about["control"])
     )
-    return scored(replace(checked, good=rows), options)
+    return scored(replace(checked, good=rows, about={"factor": 1, **checked.about}), options)
 
 
-def _control_results(task: LSTask, control: str) -> Iterator[tuple[str, Any]]:
-    """Author and value of what people said in a control, as far as it counts; the last counts."""
-    found: dict[str, Any] = {}
+def _control_results(task: LSTask, control: str) -> Iterator[tuple[str, Any, dt.datetime | None]]:
+    """Author, value and time of what people said in a control and counts; the last of each."""
+    found: dict[str, tuple[str, Any, dt.datetime | None]] = {}
     for one in task.given:
         if not (one.system or one.cancelled or one.ground_truth):
             for name, _, value in one.results():
                 if name == control:
-                    found[one.author] = value
-    yield from found.items()
+                    found[one.author] = (one.author, value, one.at)
+    yield from found.values()
 
 
 def _label(task: LSTask, author: str, value: Any) -> dict[str, Any]:
@@ -51,7 +52,7 @@ def _answer(task: LSTask, author: str, value: Any) -> dict[str, Any]:
 
 
 def _comparison(task: LSTask, author: str, value: Any) -> dict[str, Any]:
-    sides = [(str(task.data.get(f"source{n}") or f"text{n}"), task.key) for n in (1, 2)]
+    sides = [(task.source_of(n), task.key) for n in (1, 2)]
     return {
         "judge": author,
         "topic": task.key,

@@ -19,7 +19,10 @@ from annotation.formats.imports.chats import NO_VOTES
 from crowdqc.errors import Invalid
 from evaluation.management.commands.crowdqc_score import open_file, rejected_lines
 from evaluation.methods.agreement.coefficients import krippendorff_alpha
+from evaluation.score_table.kinds import KINDS
+from evaluation.score_table.reports.label_studio import WAYS
 from evaluation.score_table.reports.labels import labels_of
+from evaluation.score_table.reports.text import Options
 
 VOTES = [
     (f"w{k}", f"i{n}", "yes" if (n % 2) ^ (k == 2 and n % 4 == 0) else "no")
@@ -406,6 +409,55 @@ def test_completions_of_an_old_export_are_annotations(tmp_path: Path) -> None:
     given = [one for row in found.checked.good for one in row["task"].given]
     assert (kind, len(given), len({one.author for one in given})) == ("label_studio", 30, 3)
     assert {one.at.year for one in given if one.at} == {2020}
+
+
+CONTROLS: dict[str, Callable[[str], Any]] = {
+    "choices": lambda x: {"choices": [x]},
+    "rating": lambda x: {"rating": 1 + len(x)},
+    "textarea": lambda x: {"text": [f"I say {x} here"]},
+    "pairwise": lambda x: {"selected": "right" if x == "no" else "left"},
+}
+
+
+@pytest.mark.parametrize("kind", CONTROLS)
+def test_each_control_of_label_studio_is_scored_by_the_command(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "export.json"
+    about = {"text1": "One", "text2": "Two", "model_1": "owl", "model_2": "wren"}
+    tasks = [
+        {
+            "id": n,
+            "data": {**about, "text": f"text {n}"},
+            "annotations": [
+                {
+                    "completed_by": w,
+                    "result": [
+                        {
+                            "from_name": "mood",
+                            "to_name": "text",
+                            "type": kind,
+                            "value": CONTROLS[kind](x),
+                        }
+                    ],
+                }
+                for w, i, x in VOTES
+                if i == f"i{n}"
+            ],
+        }
+        for n in range(10)
+    ]
+    path.write_text(json.dumps(tasks))
+    _, found = open_file(path)
+    way = found.checked.about["type"]
+    assert way in WAYS and len(WAYS) == len(CONTROLS)
+    report = KINDS["label_studio"].report(found.checked, Options())
+    assert report.lines
+    if way != "pairwise":
+        assert sorted(report.names["worker"]) == ["w0", "w1", "w2"]
+        return
+    best, other = sorted(report.tables["player"].rows(), key=lambda row: row["rank"])
+    names = report.names["player"]
+    assert (names[best["player"]], names[other["player"]]) == ("owl", "wren")  # 18 of 30
+    assert (best["n"], other["n"]) == (30, 30)
 
 
 def test_lines_that_python_printed_are_refused_for_their_quotation_marks(tmp_path: Path) -> None:

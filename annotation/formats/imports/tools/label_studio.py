@@ -94,6 +94,11 @@ class LSTask:
     meta: Mapping[str, Any] = field(default_factory=dict)  # what our own export says of it
     left: Sequence[str] = ()  # what was left out of it, a reason each
 
+    def source_of(self, number: int | str) -> str:
+        """Return the system that wrote a text of the data, or the text's name."""
+        names = (f"source{number}", f"model_{number}")
+        return str(next(filter(None, map(self.data.get, names)), f"text{number}"))
+
 
 @dataclass(frozen=True)
 class LSFile:
