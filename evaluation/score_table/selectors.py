@@ -9,7 +9,6 @@ from django.utils.text import get_text_list
 from django.utils.translation import gettext, ngettext
 
 from annotation.files.reading.importer import Row
-from annotation.formats.imports.chats import NO_VOTES
 from annotation.formats.imports.tables.base import TableReader
 from annotation.formats.registry import TABLES
 from annotation.formats.uploads.naming import total
@@ -43,8 +42,8 @@ def reason_against(file: ImportFile) -> str:
     found = file.found
     if file.state != State.READY:
         return ""
-    if found["unmapped"] and file.error.get(IS_CHATS):
-        return str(NO_VOTES)
+    if not found["new"] and file.error.get(IS_CHATS):
+        return str(file.error[IS_CHATS])
     if found["unmapped"]:
         names = get_text_list([one["label"].lower() for one in found["unmapped"]], "and")
         return gettext("No column is read as %(names)s.") % {"names": names}
@@ -185,8 +184,8 @@ def _fixes(problem: dict[str, Any], about: dict[str, Any]) -> list[dict[str, str
 def _state(file: ImportFile, rows: int, used: int, about: dict[str, Any]) -> tuple[str, str, str]:
     found = file.found
     read = plural(rows, "row")
-    if found["unmapped"] and file.error.get(IS_CHATS):
-        return "bad", gettext("Conversations"), str(NO_VOTES)
+    if not found["new"] and file.error.get(IS_CHATS):
+        return "bad", gettext("Conversations"), str(file.error[IS_CHATS])
     if found["unmapped"]:
         names = get_text_list([one["label"].lower() for one in found["unmapped"]], "and")
         return (

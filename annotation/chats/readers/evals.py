@@ -137,8 +137,7 @@ def read_promptfoo(raw: Mapping[str, Any], seen: tuple[str, ...]) -> ChatRecord:
         **usage_of({"input": usage.get("prompt"), "output": usage.get("completion")}),
         seconds=None if latency is None else latency / 1000,
     )
-    provider = raw.get("provider")
-    system = text_of(provider, "label", "id") if isinstance(provider, dict) else as_text(provider)
+    system = _provider(raw.get("provider"))
     meta = meta_of(dict_of(raw.get("vars")), ())
     if error:
         meta["error"] = error[:2_000]
@@ -155,6 +154,10 @@ def read_promptfoo(raw: Mapping[str, Any], seen: tuple[str, ...]) -> ChatRecord:
     )
 
 
+def _provider(given: Any) -> str:
+    return text_of(given, "label", "id") if isinstance(given, dict) else as_text(given)
+
+
 def _promptfoo_scores(raw: Mapping[str, Any]) -> tuple[Score, ...]:
     grading = dict_of(raw.get("gradingResult"))
     reason = text_of(grading, "reason")
@@ -166,8 +169,10 @@ def _promptfoo_scores(raw: Mapping[str, Any]) -> tuple[Score, ...]:
     found += scores_of(raw.get("namedScores") or {})
     for number, one in enumerate(list_of(grading.get("componentResults")), 1):
         if isinstance(one, dict):
-            kind = text_of(dict_of(one.get("assertion")), "metric", "type") or f"check {number}"
-            found.append(Score(kind, score_text(one.get("pass")), text_of(one, "reason")))
+            asked = dict_of(one.get("assertion"))
+            kind = text_of(asked, "metric", "type") or f"check {number}"
+            given, why = score_text(one.get("pass")), text_of(one, "reason")
+            found.append(Score(kind, given, why, _provider(asked.get("provider"))))
     return tuple(found)
 
 

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 
 from annotation.chats.readers import evals
 from annotation.chats.readers.archive import BadMember, documents, open_archive, read_member
-from annotation.chats.readers.base import ChatRecord, UnreadableRecord, question_and_answer
+from annotation.chats.readers.base import ChatRecord, Score, UnreadableRecord, question_and_answer
 from annotation.chats.readers.dispatch import RecordReader, recognise_record
 from annotation.chats.readers.messages import is_message, is_messages
 from annotation.files.reading.json_list import elements
@@ -127,6 +127,12 @@ def holds_chats(source: Source, name: str) -> bool:
         for one in records
         for chat in one.chats
     )
+
+
+def scores_in(source: Source, name: str) -> list[Score]:
+    """The scores that the first records of a file of conversations bring along."""
+    events = itertools.islice(open_chats(source, name).events, LOOKED_AT)
+    return [score for one in events if isinstance(one, LineRecord) for score in one.record.scores]
 
 
 def _counted(events: Iterator[Event], limits: Limits) -> Iterator[Event]:

@@ -20,7 +20,7 @@ from annotation.chats.model import Chat, ImagePart, dump_chat, load_chat
 from annotation.chats.notes import note_texts
 from annotation.chats.readers.base import ChatRecord, opening_of
 from annotation.chats.readers.dispatch import FORMATS
-from annotation.chats.readers.files import ChatFile, open_chats, open_values
+from annotation.chats.readers.files import ChatFile, holds_chats, open_chats, open_values, scores_in
 from annotation.chats.storage import MAX_QUESTION
 from annotation.chats.text import plain_text
 from annotation.files.reading.importer import Field, Importer, Reader, Row, Sheet
@@ -43,9 +43,32 @@ COLUMNS = (
 HIDDEN = ("seen", "facts", CHAT, CHAT_B)  # what a page of first rows does not show
 MAX_KEY, MAX_NAME, MAX_TOPIC, MAX_QUERY = 80, 120, 80, 20_000
 SHOWN_FORMATS = 5  # formats of one file that its preview names
+SHOWN_SCORES = 3  # names of scores and of who gave them
 PREVIEW = 300  # characters of a conversation in the preview
 NO_VOTES = gettext_lazy("The file holds conversations, which have no votes to score.")
 UNNAMED = "assistant"  # whose conversations name no model
+
+
+def reason_of_chats(source: Source, name: str) -> str:
+    """Say why a file of conversations cannot be scored; "" where it holds none."""
+    if not holds_chats(source, name):
+        return ""
+    return reason_of_scores(source, name) or str(NO_VOTES)
+
+
+def reason_of_scores(source: Source, name: str) -> str:
+    """The same of conversations whose records bring scores along; "" of other files."""
+    scores = scores_in(source, name) if holds_chats(source, name) else []
+    if not scores:
+        return ""
+    names, authors = _first(one.name for one in scores), _first(one.by for one in scores)
+    told = _("%(names)s (by %(authors)s)") % {"names": names, "authors": authors}
+    text = _("The file holds conversations, whose records hold scores: %(scores)s.")
+    return text % {"scores": told if authors else names}
+
+
+def _first(names: Iterable[str]) -> str:
+    return ", ".join(list(dict.fromkeys(filter(None, names)))[:SHOWN_SCORES])
 
 
 def open_table(source: Source, name: str) -> Table:

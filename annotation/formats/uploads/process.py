@@ -17,7 +17,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.accounts import quotas
-from annotation.chats.readers.files import holds_chats
 from annotation.files.reading.importer import Problem
 from annotation.files.reading.recognise import LOOKED_AT
 from annotation.files.reading.rows import MAX_SHOWN, Row
@@ -27,7 +26,7 @@ from annotation.files.reading.values import displayable
 from annotation.files.stored.actions import forget, store
 from annotation.formats.actions.imports import import_sheet
 from annotation.formats.actions.media import open_upload
-from annotation.formats.imports.chats import NO_VOTES
+from annotation.formats.imports.chats import reason_of_chats, reason_of_scores
 from annotation.formats.imports.tables.native import unfold
 from annotation.formats.registry import get_format, recognise_table
 from annotation.formats.selectors.imports import CheckedFile, check_rows, remembered_columns
@@ -69,8 +68,8 @@ SHOWN_ROWS, SHOWN_PROBLEMS = 5, 200
 class GivenChats(Invalid):
     """A file of conversations that was given to be scored."""
 
-    def __init__(self) -> None:
-        super().__init__(str(NO_VOTES), fields={"file": str(IMPORT_CHATS)})
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason, fields={"file": str(IMPORT_CHATS)})
 
 
 class Superseded(Exception):
@@ -96,7 +95,7 @@ def process(file_id: int) -> str:
         return "not mine"
     except DomainError as refused:
         # What is wrong with the file itself; a check that the task refuses says so, too.
-        about = {IS_CHATS: True} if isinstance(refused, GivenChats) else {}
+        about = {IS_CHATS: refused.message} if isinstance(refused, GivenChats) else {}
         _close(file, refused.message, " ".join(refused.fields.values()), **about)
         return State.FAILED
     except MemoryError:
@@ -218,8 +217,9 @@ def _read(file: ImportFile) -> None:
         _read_rows(file)
     except Invalid as refused:
         if reading_of(file) == Reading():
-            if file.task is None and holds_chats(source_of(file), file.name):
-                raise GivenChats from refused
+            reason = "" if file.task else reason_of_chats(source_of(file), file.name)
+            if reason:
+                raise GivenChats(reason) from refused
             raise
         file.sheet = {**file.sheet, "reading": {}}
         _read_rows(file)
@@ -275,9 +275,8 @@ def _read_rows(file: ImportFile) -> None:
         told(rows.count)
     columns = list(table.columns)
     kind, fits = (file.kind, {}) if file.task_id else recognise_table(columns, looked)
-    is_chats = (
-        fits and not any(one.fits for one in fits.values()) and holds_chats(source, file.name)
-    )
+    fits_none = fits and not any(one.fits for one in fits.values())
+    chats = reason_of_chats(source, file.name) if fits_none else ""
     remembered = None if file.mapping else remembered_columns(file.uploaded_by, columns, kind)
     if remembered:
         table.notes.append(_("Columns are read as you chose for the last file with these names."))
@@ -294,7 +293,7 @@ def _read_rows(file: ImportFile) -> None:
             mapping=remembered or file.mapping,
             done=0,
             total=rows.count,
-            error={IS_CHATS: True} if is_chats else {},
+            error={IS_CHATS: chats} if chats else {},
             sheet={
                 "kind": table.kind,
                 "encoding": table.encoding,
@@ -339,8 +338,11 @@ def _check(file: ImportFile) -> None:
         found = check_rows(file.task, file.kind, sheet, file.mapping or None, file.fixes)
     except Invalid as refused:
         if file.error.get(IS_CHATS):
-            raise GivenChats from refused
+            raise GivenChats(file.error[IS_CHATS]) from refused
         raise
+    lacks_rows = not (found.unmapped or found.checked.good or found.checked.about.get("offers"))
+    if file.task is None and lacks_rows and (chats := reason_of_scores(source_of(file), file.name)):
+        _set(file, error={IS_CHATS: chats})
     file.parts.filter(kind=Kind.PROBLEMS).delete()
     listed = _Parts(file, Kind.PROBLEMS)
     with transaction.atomic():

@@ -28,7 +28,7 @@ ACTIVE = (
 )  # a job is at it, or comes
 ENDED = (State.IMPORTED, State.FAILED)
 KEPT = "kept"  # in what was found of a file: its rows as they are imported
-IS_CHATS = "is_chats"  # in the error of a table: it holds conversations, and no votes
+IS_CHATS = "is_chats"  # in the error of a table: why it is one of conversations, not of votes
 WRITTEN = "written"  # in what was found of a file: how many answers an import has written so far
 Told = Callable[[int], None]  # how many rows were gone through
 

@@ -12,13 +12,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from annotation.chats.readers.files import holds_chats
 from annotation.files.reading.importer import Row, Sheet
 from annotation.files.reading.recognise import LOOKED_AT
 from annotation.files.reading.sheet import spooled
 from annotation.files.reading.sources import Source, of_bytes
 from annotation.files.reading.tables import Reading, open_table
-from annotation.formats.imports.chats import NO_VOTES
+from annotation.formats.imports.chats import reason_of_chats, reason_of_scores
 from annotation.formats.imports.tables.base import SAME_FIELDS
 from annotation.formats.imports.tables.native import unfold
 from annotation.formats.registry import recognise_table
@@ -34,6 +33,7 @@ from evaluation.score_table.reports.text import Options, as_json, write_tables
 NAMED = 20  # rows left out that are printed
 LEFT_OUT = "left-out.csv"
 NOTHING = "No row can be used."
+IMPORT_CHATS = "Import them: manage.py crowdqc_import chats FILE --task ID --by NAME."
 # What the options name, as the kinds call it.
 ROLES = dict(zip(("worker", "item", "label"), SAME_FIELDS, strict=False))
 
@@ -163,6 +163,9 @@ def open_file(
                 fields={"file": mend},
             )
     cannot = found.checked.about.get("cannot") or () if found.checked.good else ("", NOTHING)
+    lacks_rows = not (found.checked.good or found.checked.about.get("offers"))
+    if lacks_rows and (chats := reason_of_scores(source, path.name)):
+        raise Invalid(chats, fields={"file": IMPORT_CHATS})
     if cannot:
         rows = itertools.islice(rejected_lines(found), NAMED)
         parts = {"rows": "\n".join(rows), "offers": "\n".join(offered_lines(found))}
@@ -176,10 +179,9 @@ def _refusing_chats(source: Source, name: str) -> Iterator[None]:
     try:
         yield
     except Invalid:
-        if not holds_chats(source, name):
-            raise
-        mend = "Import them: manage.py crowdqc_import chats FILE --task ID --by NAME."
-        raise Invalid(str(NO_VOTES), fields={"file": mend}) from None
+        if reason := reason_of_chats(source, name):
+            raise Invalid(reason, fields={"file": IMPORT_CHATS}) from None
+        raise
 
 
 def _kind_of(sheet: Sheet, given: Mapping[str, str]) -> str:

@@ -744,9 +744,39 @@ def test_one_of_several_scores_of_an_item_is_chosen(
         assert {one["score"] for one in checked.good} == {1, 2, 3, 4, 5}
 
 
-def test_the_command_says_that_conversations_hold_no_votes(tmp_path: Path) -> None:
-    file = tmp_path / "chats.json"
-    file.write_text('[{"messages": [{"role": "user", "content": "Hi"}]}]')
+def graded(grader: str) -> dict[str, Any]:
+    told = {"pass": True, "assertion": {"type": "llm-rubric", "provider": grader}}
+    asked, answered = {"raw": "Tell"}, {"output": "Told"}
+    graded = {"pass": True, "componentResults": [told]}
+    return {"prompt": asked, "response": answered, "success": True, "gradingResult": graded}
+
+
+def steps_rated(labeler: str) -> dict[str, Any]:
+    steps = [{"completions": [{"text": "Step", "rating": 1}], "chosen_completion": 0}]
+    question = {"problem": "Why? " * 30}
+    return {"labeler": labeler, "question": question, "label": {"steps": steps}}
+
+
+HI = {"messages": [{"role": "user", "content": "Hi"}]}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("chats.json", [HI], [str(NO_VOTES)]),
+        ("steps.jsonl", [steps_rated("ann"), steps_rated("ben")], ["rating", "ann, ben"]),
+        ("results.json", {"results": {"results": [graded("ruby"), graded("jade")]}},
+         ["success, llm-rubric", "ruby, jade"]),
+    ],
+    ids=["messages", "PRM800K", "promptfoo"],
+)  # fmt: skip
+def test_conversations_are_refused_by_what_their_records_hold(
+    name: str, content: Any, said: list[str], tmp_path: Path
+) -> None:
+    file = tmp_path / name
+    rows = content if name.endswith("l") else [content]
+    file.write_text("\n".join(map(json.dumps, rows)))
     with pytest.raises(Invalid) as refused:
         open_file(file)
-    assert refused.value.message == str(NO_VOTES)
+    assert all(one in refused.value.message for one in said)
+    assert "crowdqc_import" in refused.value.fields["file"]

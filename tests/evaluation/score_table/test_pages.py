@@ -273,8 +273,12 @@ def test_a_table_that_cannot_be_scored_says_why_and_has_no_button(text: str, wor
     [
         ("a.jsonl", json.dumps({"messages": [{"role": "user", "content": "Hi"}]})),
         ("a.json", json.dumps([[{"from": "human", "value": "Hi"}]])),
+        ("steps.jsonl", json.dumps({
+            "labeler": "ann", "question": {"problem": "Why? " * 30},
+            "label": {"steps": [{"completions": [{"text": "So", "rating": 1}]}]},
+        })),
     ],
-)
+)  # fmt: skip
 def test_a_file_of_conversations_leads_to_where_they_are_imported(name: str, text: str) -> None:
     project = factories.make_project()
     client = client_of(project.owner)
