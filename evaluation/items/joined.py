@@ -72,14 +72,19 @@ VOTES = (
     JoinedColumn("counts", gettext_lazy("Label -> how many gave it, as JSON."), "JSON"),
     JoinedColumn(
         "label",
-        gettext_lazy("Final label: decided by a person, else estimated, else that of a majority."),
+        gettext_lazy(
+            "Final label: decided by a person, else estimated, else of a majority or the only vote."
+        ),
     ),
     JoinedColumn(
         "certainty",
         gettext_lazy("Probability of the label by the official run; else its share of the votes."),
         "number",
     ),
-    JoinedColumn("basis", gettext_lazy("Where the label is from: decision, run or majority.")),
+    JoinedColumn(
+        "basis",
+        gettext_lazy("Where the label is from: decision, run, majority, or the only vote."),
+    ),
 )
 RATED = (
     JoinedColumn("field", gettext_lazy("Scale that was rated.")),
@@ -324,10 +329,15 @@ def _estimates(
 
 
 def _majority(votes: Mapping[str, str]) -> Row:
-    """The label most gave and its share of the votes; "" where several are given most."""
+    """The label most gave and its share of the votes; "" where several are given most.
+
+    One vote has no share: it says nothing of how sure its label is.
+    """
     most = Counter(votes.values()).most_common(2)
     if not most:
         return {"label": "", "certainty": None, "basis": ""}
+    if len(votes) == 1:
+        return {"label": most[0][0], "certainty": None, "basis": "vote"}
     if len(most) > 1 and most[0][1] == most[1][1]:
         return {"label": "", "certainty": None, "basis": "majority"}
     share = round(most[0][1] / len(votes), 4)

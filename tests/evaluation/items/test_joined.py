@@ -101,6 +101,10 @@ def test_a_decision_of_a_person_comes_before_the_run_and_a_majority_after_it(tas
     OfficialRun.objects.all().delete()
     rows = csv_rows(written(task, "csv")[0])
     assert (rows[1]["label"], rows[1]["certainty"], rows[1]["basis"]) == ("yes", "1.0", "majority")
+    others = list(Answer.objects.filter(item__key="i1").values_list("pk", flat=True))[1:]
+    Answer.objects.filter(pk__in=others).update(counts=False, uncounted_reason="careless")
+    rows = csv_rows(written(task, "csv")[0])
+    assert (rows[1]["label"], rows[1]["certainty"], rows[1]["basis"]) == ("yes", "", "vote")
     first, second, _third = Answer.objects.filter(item__key="i2")
     first.choices.update(code="yes")
     Answer.objects.filter(pk=second.pk).update(counts=False, uncounted_reason="careless")
