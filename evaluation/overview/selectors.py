@@ -135,13 +135,18 @@ class Facts:
 
     @property
     def submitted(self) -> int:
-        """Count the assignments submitted in published tasks."""
-        return sum(p.submitted for p in self.published)
+        """Count the assignments submitted in published tasks; from files where all are."""
+        return sum(p.submitted for p in self.published) - self._imported
 
     @property
     def needed(self) -> int:
         """Count the assignments that published tasks need in all."""
-        return sum(p.needed for p in self.published)
+        return sum(p.needed for p in self.published) - self._imported
+
+    @property
+    def _imported(self) -> int:
+        """Assignments from files, which nobody here works on; none where all work is."""
+        return 0 if self.is_imported else sum(p.imported for p in self.published)
 
     @property
     def unanswered(self) -> int:

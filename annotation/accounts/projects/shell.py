@@ -47,7 +47,9 @@ def _new_messages() -> Coalesce:
 
 def _tabs() -> QuerySet[Project]:
     here = OuterRef("pk")
-    people = Membership.objects.filter(project=here, role=Role.WORKER, removed_at__isnull=True)
+    people = Membership.objects.filter(
+        project=here, role=Role.WORKER, user__isnull=False, removed_at__isnull=True
+    )
     waiting = PayoutBatch.objects.filter(project=here, state=PayoutBatch.State.PROPOSED)
     # Under names that are no fields of a project.
     return (

@@ -412,3 +412,15 @@ def test_a_new_password_ends_the_token_of_the_api_too(client: Client) -> None:
     _, fresh = tokens.sign_in_for_token(username=MADE["username"], password=new)
     welcome = Client().get(reverse("api_open_tasks"), headers={"Authorization": f"Token {fresh}"})
     assert welcome.status_code == 200
+
+
+def test_people_of_imported_files_are_no_workers_of_the_project(world: World) -> None:
+    client = Client()
+    client.force_login(world.manager)
+    url = reverse("people", args=[world.project.pk])
+    workers = client.get(url).context["workers"]
+    Membership.objects.create(
+        project=world.project, role=Role.WORKER, external_id="w9", pseudonym="heron-99"
+    )
+    page = client.get(url)
+    assert (page.context["workers"], page.context["imported"]) == (workers, 1)

@@ -241,6 +241,7 @@ def test_an_open_task_with_imports_names_their_number_and_pays_for_the_rest(worl
     found = facts(world)
     [row] = found.rows
     assert row.progress.has_only_imports and not found.is_imported
+    assert found.submitted == 0 and found.needed == row.progress.needed - 1
     open_ones = row.progress.needed - 1
     assert f"1 assignment imported, {open_ones} assignment" in row.sub
     client = Client()
