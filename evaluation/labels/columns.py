@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.models import ItemLabel, WorkerScore
 from evaluation.results.columns import PLOT, Column, head_column, interval_column
 from evaluation.results.files import ITEM, PLACE, WORKER, StoredTable, named, stored
+from evaluation.results.shared_items import NOT_SHOWN
 from evaluation.runs.exports.decided import DECIDED
 
 BY_METHOD = "majority dawid_skene posterior mace mace_posterior glad glad_posterior".split()
@@ -40,7 +41,7 @@ WORKERS = (
         exports={"estimate": "estimate"},
     ),
     interval_column(needs_interval=False),
-    Column.count("n", _("Labels"), sort="labels", exports={"n": "n"}),
+    Column.count("n", _("Labels"), sort="labels", exports={"n": "n"}, missing=NOT_SHOWN),
     *stored("chance", "standing", "reliable", "mace", "mace_low", inside="extra"),
     *stored("mace_high", "glad", inside="extra"),
     Column.number(

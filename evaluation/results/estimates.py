@@ -30,7 +30,7 @@ class EstimateRow:
     estimate: float | None
     low: float | None = None
     high: float | None = None
-    n: int = 0
+    n: int | None = 0
     detail: Words = ""
     why: Words = ""
     plot: SafeString | str = ""

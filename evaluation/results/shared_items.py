@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from django.core.paginator import Page
+from django.utils.translation import gettext_lazy
 
 from evaluation.results.tables import ResultTable
+
+NOT_SHOWN = gettext_lazy("not shown")
+FEWEST = 3  # people, below whom a count tells what one of them answered
+
+
+def can_show_votes(votes: Iterable[int]) -> bool:
+    """Whether counts of an item's votes, by answer, tell of nobody what they answered."""
+    given = [n for n in votes if n]
+    return len(given) > 1 and sum(given) >= FEWEST
 
 
 @dataclass(frozen=True)

@@ -172,8 +172,8 @@ def _weak_workers(figures: Figures, rows: Sequence[WorkerRow]) -> Iterator[Findi
         yield MESSAGES.find(
             "label_noise",
             n=len(weak),
-            given=count(sum(row.n for row in weak)),
-            every=count(sum(row.n for row in rows)),
+            given=count(sum(row.n or 0 for row in weak)),
+            every=count(sum(row.n or 0 for row in rows)),
         )
 
 

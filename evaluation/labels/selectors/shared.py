@@ -24,7 +24,7 @@ from evaluation.models import ItemLabel, LabelDecision, Run
 from evaluation.results.cells import empty_cell
 from evaluation.results.columns import Column, head_column
 from evaluation.results.findings import arrange
-from evaluation.results.shared_items import SharedItems
+from evaluation.results.shared_items import FEWEST, NOT_SHOWN, SharedItems, can_show_votes
 from evaluation.results.tables import plain_table
 from evaluation.runs.results import votes_used
 from evaluation.runs.selectors import lists as reads
@@ -44,6 +44,9 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
     names = (*study.FIGURES, *worker_reads.FIGURES, *tables.COMPARE)
     told = reads.figures_of(run, *names)
     found = worker_reads.worker_list(run, rows, ShownField.of(told), page=page)
+    if len(rows) < FEWEST:
+        for row in rows:
+            row.n = None
     return {
         **found,
         "tables": [found["table"]],
@@ -68,7 +71,10 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class SharedLabel:
-    """An item as a link shows it: its text, the label, and how many workers gave each."""
+    """An item as a link shows it: its text, the label, and how many workers gave each.
+
+    Votes and certainty are left out where they would tell what one worker answered.
+    """
 
     text: str
     votes: str
@@ -94,7 +100,7 @@ ITEMS = (
         "votes",
         gettext_lazy("Votes"),
         gettext_lazy("Votes"),
-        html=lambda row: format_html("<bdi>{}</bdi>", row.votes),
+        html=lambda row: format_html("<bdi>{}</bdi>", row.votes or NOT_SHOWN),
         classes="full",
     ),
     Column.text(
@@ -124,12 +130,13 @@ def shared_items(run: Run, query: Mapping[str, str]) -> SharedItems:
 
 def _shared_label(row: Any, field: ShownField, decision: LabelDecision | None) -> SharedLabel:
     votes = row.extra.get("votes", {})
+    shows = can_show_votes(votes.values())
     given = [f"{label} {count(votes[code])}" for code, label in field.options if votes.get(code)]
     label = decision.label if decision else row.item_label
     return SharedLabel(
         text=row.item.question or row.item.key,
-        votes=", ".join(given),
+        votes=", ".join(given) if shows else "",
         label=field.word(label) if label else "",
         by_hand=decision is not None,
-        certainty=None if decision else row.extra.get("posterior"),
+        certainty=row.extra.get("posterior") if shows and not decision else None,
     )

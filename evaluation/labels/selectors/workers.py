@@ -104,7 +104,7 @@ class WorkerRow:
     estimate: float | None
     low: float | None
     high: float | None
-    n: int
+    n: int | None  # None where it is not shown
     extra: Told
     external_id: str = ""
     user: int | None = None
@@ -297,7 +297,7 @@ def mistake_words(row: WorkerRow, field: ShownField) -> str:
         return _("%(label)s in %(given)s of %(n)s") % {
             "label": field.word(same),
             "given": count(extra["given"].get(same, 0)),
-            "n": count(row.n),
+            "n": count(row.n or 0),
         }
     if not extra["mistake_from"] or row.estimate is None:
         return _("no pattern")
@@ -403,7 +403,7 @@ def how_to_read(row: WorkerRow, field: ShownField) -> str:
         return _("“%(label)s” was chosen for %(given)s of %(items)s, whatever the item is.") % {
             "label": field.word(same),
             "given": count(extra["given"].get(same, 0)),
-            "items": plural(row.n, "item"),
+            "items": plural(row.n or 0, "item"),
         }
     if not extra["mistake_from"]:
         return _("No confusion stands out.")

@@ -48,7 +48,7 @@ from evaluation.results.cells import (
 )
 from evaluation.results.columns import Column, Format, head_column
 from evaluation.results.findings import Action, Finding
-from evaluation.results.shared_items import SharedItems
+from evaluation.results.shared_items import NOT_SHOWN, SharedItems, can_show_votes
 from evaluation.results.tables import ResultTable, plain_table
 
 PER_PAGE = 50
@@ -122,7 +122,7 @@ def label_columns() -> list[Column]:
         _method_column(0, gettext("Dawid-Skene"), "dawid-skene"),
         _method_column(1, gettext("Majority"), "majority"),
         Column.number("tally", split, html=_parts, classes="nowrap"),
-        Column.count("tally.n", gettext("Votes"), sort="votes"),
+        Column.count("tally.n", gettext("Votes"), sort="votes", missing=NOT_SHOWN),
         Column.share("tally.top_share", gettext("Same label")),
     ]
 
@@ -132,7 +132,7 @@ def _bar(row: PairRow | DimensionRow) -> SafeString | str:
 
 
 def _parts(row: PairRow | DimensionRow) -> str:
-    return ", ".join(str(n) for n in row.tally.parts)
+    return ", ".join(str(n) for n in row.tally.parts) if row.tally else str(NOT_SHOWN)
 
 
 # The list --------------------------------------------------------------------------------------
@@ -146,8 +146,8 @@ class PairRow:
     url: str
     first: str
     second: str
-    tally: Tally
-    bar: SafeString
+    tally: Tally | None  # None where it would tell what one worker answered
+    bar: SafeString | str
     apart: Told | None  # on how many dimensions it can be told apart
 
     @property
@@ -319,9 +319,17 @@ def shared_items(run: Run, query: Mapping[str, str]) -> SharedItems:
     chosen = wanted if wanted in names else default_dimension(dimensions(run.task))
     labels = _labels(run, chosen, Filters(sort="topic"), {})
     page = Paginator(labels, PER_PAGE).get_page(query.get(SharedItems.PAGE))
-    rows = _list_rows(run.task, run, chosen, page, {}, keep="")
+    rows = [_without_votes(row) for row in _list_rows(run.task, run, chosen, page, {}, keep="")]
     table = _pair_table(rows, _list_columns(len(asked), checked=False)) if rows else None
     return SharedItems(page, table, asked, chosen)
+
+
+def _without_votes(row: PairRow) -> PairRow:
+    """The pair with its label alone where its votes would tell what one worker answered."""
+    if row.tally is None or can_show_votes(row.tally.parts):
+        return row
+    row.label.posterior, row.label.entropy = {}, None
+    return replace(row, tally=None, bar="")
 
 
 def _pair_table(

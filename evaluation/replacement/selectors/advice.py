@@ -81,7 +81,7 @@ def _undecided(row: ModelRow, told: Told) -> str:
 
 def _missing(row: ModelRow) -> int:
     """Count the items that are still missing for a decision."""
-    return max(math.ceil((row.needed or 0) - row.n), 1)
+    return max(math.ceil((row.needed or 0) - (row.n or 0)), 1)
 
 
 def _saves(one: Told) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,7 +25,7 @@ from evaluation.pairwise.selectors.runs import dimensions
 from evaluation.results.cells import link
 from evaluation.results.columns import PLOT, Column, head_column, interval_column
 from evaluation.results.estimates import EstimateRow, drawn
-from evaluation.results.shared_items import SharedItems
+from evaluation.results.shared_items import NOT_SHOWN, SharedItems, can_show_votes
 from evaluation.results.tables import ResultTable, plain_table
 
 PER_PAGE = 50
@@ -42,7 +42,7 @@ COLUMNS = (
     PLOT,
     Column.score("estimate", gettext_lazy("Mean"), is_main=True),
     interval_column(needs_interval=False, reason="why"),
-    Column.count("n", gettext_lazy("Ratings")),
+    Column.count("n", gettext_lazy("Ratings"), missing=NOT_SHOWN),
 )
 
 
@@ -51,7 +51,8 @@ def texts(
 ) -> tuple[Page[Any], ResultTable]:
     """Return a page of a run's texts, the highest mean on the scale first (four queries).
 
-    ``public``: of texts that workers wrote it has the id alone.
+    ``public``: of texts that workers wrote it has the id alone, and the mean alone where more
+    would tell what one worker answered.
     """
     scores = CandidateScore.objects.filter(run=run, dimension=scale.name)
     ordered = scores.order_by("-estimate", "candidate_id").values_list(
@@ -65,7 +66,8 @@ def texts(
     items = dict(Item.objects.filter(pk__in=places.values()).values_list("pk", "key"))
     level = {**DEFAULTS, **run.params}["level"]
     rows = []
-    for pk, mean, n in shown.object_list:
+    for pk, mean, given in shown.object_list:
+        n: int | None = given
         ratings, text = said.get(pk, {}), known[pk]
         values = np.array([one for own in ratings.values() for one in own]) / scale.factor
         points = [point / scale.factor for point in scale.points]
@@ -76,6 +78,8 @@ def texts(
         by_worker = text.author_id is not None or text.source_answer_id is not None
         words = "" if public and by_worker else text.text
         name, detail = name_text(words, text.key, items.get(place, ""))
+        if public and not can_show_votes(Counter(values.tolist()).values()):
+            low, high, why, n = None, None, str(NOT_SHOWN), None
         rows.append(EstimateRow(name, mean, low, high, n, detail=detail, why=why, url=url))
     axis = Scale.around([value for row in rows for value in (row.low, row.high, row.estimate)])
     title = _("Mean of every text on %(scale)s, with 95%% CIs over raters") % {"scale": scale.label}

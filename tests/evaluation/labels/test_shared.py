@@ -90,7 +90,7 @@ def test_items_on_a_link_have_their_label_and_how_many_gave_each(run: Run) -> No
     [group] = shown.table.groups
     questions = run.task.items.filter(expected__isnull=True).order_by("position")
     assert [row.text for row in group.rows] == list(questions.values_list("question", flat=True))
-    assert all(row.label and row.votes for row in group.rows)
+    assert all(row.label for row in group.rows) and any(row.votes for row in group.rows)
 
 
 def test_whoever_is_signed_in_sees_the_same_page(run: Run) -> None:

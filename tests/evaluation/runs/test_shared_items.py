@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -13,10 +14,12 @@ from django.urls import reverse
 
 from annotation.models import Answer, AuditEntry, Candidate, ChoiceValue, Membership, TextValue
 from evaluation.models import Run
-from evaluation.results.shared_items import SharedItems
+from evaluation.results.shared_items import NOT_SHOWN, SharedItems, can_show_votes
 from evaluation.runs.sharing import actions
 from tests.evaluation.bundles.test_bundles import run_of
+from tests.evaluation.corpora import labels as label_corpus
 from tests.evaluation.corpora.pair_study import client_of
+from tests.evaluation.labels.test_runs import scored
 from tests.support.pages import html_of
 
 pytestmark = pytest.mark.django_db
@@ -50,6 +53,11 @@ def link_of(run: Run, *, items: bool = True) -> str:
 def items_of(address: str) -> SharedItems:
     found: SharedItems = Client().get(address).context["items"]
     return found
+
+
+def rows_of(items: SharedItems) -> list[Any]:
+    assert items.table is not None
+    return [row for group in items.table.groups for row in group.rows]
 
 
 def keys(items: SharedItems) -> list[str]:
@@ -129,7 +137,7 @@ def test_a_link_to_pairs_shows_the_dimension_that_is_chosen(made: Callable[[str]
     ).exclude(answer__worker=None)
     table = shown.table
     assert table is not None
-    tallied = sum(row.tally.n for row in table.groups[0].rows)
+    tallied = sum(row.tally.n for row in table.groups[0].rows if row.tally)
     assert 0 < tallied <= votes.count()
     assert items_of(f"{address}?dimension=nothing").dimension == items.dimension
 
@@ -156,3 +164,40 @@ def test_items_cost_a_few_queries_more(made: Callable[[str], Run], method: str) 
             Client().get(address)
         counts.append(len(asked))
     assert 0 < counts[1] - counts[0] <= 10
+
+
+@pytest.mark.parametrize(
+    ("votes", "shown"),
+    [((1,), False), ((1, 1), False), ((3,), False), ((2, 1), True), ((1, 0, 2), True), ((), False)],
+)
+def test_votes_are_counted_where_three_people_differ(votes: tuple[int, ...], shown: bool) -> None:
+    assert can_show_votes(votes) is shown
+
+
+def test_a_link_counts_no_votes_that_tell_what_one_worker_answered(
+    made: Callable[[str], Run],
+) -> None:
+    labels = rows_of(items_of(link_of(made("labels"))))
+    for row in labels:
+        assert row.label and bool(row.votes) is (row.certainty is not None) is (", " in row.votes)
+    assert {bool(row.votes) for row in labels} == {True, False}
+    pairs = rows_of(items_of(link_of(made("pairwise"))))
+    for row in pairs:
+        assert row.tally is None or can_show_votes(row.tally.parts)
+        assert row.letter and (row.posterior is None) is (row.tally is None) is (row.bar == "")
+    assert {row.tally is None for row in pairs} == {True, False}
+    run = made("ratings")
+    same = ChoiceValue.objects.filter(answer__item=run.task.items.order_by("pk")[0])
+    same.update(ordinal=same[0].ordinal)
+    texts = rows_of(items_of(link_of(run)))
+    for row in texts:
+        assert row.estimate is not None and (row.n is None) is (row.why == NOT_SHOWN)
+        assert row.n is None or row.n >= 3
+    assert [row.n for row in texts].count(None) == 1
+
+
+def test_workers_of_a_link_have_no_counts_where_fewer_than_three_worked() -> None:
+    task = label_corpus.make_labelled(items=8, known=2, workers=2)
+    table = Client().get(link_of(scored(task))).context["table"].public()
+    lines = [line for _, lines in table.body() for line in lines]
+    assert [line.cells[-1].html for line in lines] == [NOT_SHOWN, NOT_SHOWN]
