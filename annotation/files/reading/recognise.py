@@ -7,6 +7,7 @@ alone is said (``by_values``), so that a person can check it.
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -59,6 +60,7 @@ GOLD = ("gold", "gold_label", "truth", "true_label", "ground_truth", "correct", 
 WORDS_OF_NAME = 4
 REPEATS = 1.5  # rows of a worker or item, on average, from which its column says something
 MOSTLY = 0.9  # share of rows that have to fit
+OVERLAP = 0.8  # share of the cells of a matrix whose column shares a label with another one
 LOOKED_AT = 2_000  # rows that tell what a column without a usual name holds
 NA = {"NA", "<NA>", "nan", "NaN"}  # empty cells of a matrix that R or Python wrote
 MOST_LABELS = 50  # different labels that a column told by its values may hold
@@ -193,15 +195,12 @@ def _wide(
     if len(workers) < 2:
         return None
     labels = set[str]().union(*(held[name] for name in workers))
-    shared = [name for name in workers if held[name] and held[name] <= labels]
-    cells = sum(bool(row.get(name)) for row in rows for name in workers)
-    repeated = 2 <= len(labels) <= min(MOST_LABELS, max(2, cells // 4))
-    overlap = all(
-        held[name] & set[str]().union(*(held[other] for other in workers if other != name))
-        for name in shared
-    )
+    users = Counter(label for name in workers for label in held[name])
+    given = Counter(name for row in rows for name in workers if row.get(name))
+    shared = sum(n for name, n in given.items() if any(users[said] > 1 for said in held[name]))
+    repeated = 2 <= len(labels) <= min(MOST_LABELS, max(2, given.total() // 4))
     # Three columns of a list of labels can look like a matrix of three workers, but share nothing.
-    if not (repeated and overlap and shared):
+    if not repeated or shared < OVERLAP * given.total():
         return None
     return Layout(WIDE, "", item, "", gold, tuple(workers), by_values)
 

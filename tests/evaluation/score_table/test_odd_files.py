@@ -334,6 +334,40 @@ def test_the_same_labels_are_read_from_odd_files(case: str, tmp_path: Path) -> N
     assert alpha == pytest.approx(1 - 29 * 6 / (2 * 18 * 12))
 
 
+NMM = """"",V1,V2,V3,V4,V5,V6,V7,V8,V9,V10,V11,V12
+1,1,2,3,3,2,1,4,1,2,NA,NA,NA
+2,1,2,3,3,2,2,4,1,2,5,NA,NA
+3,NA,3,3,3,2,3,4,2,2,5,1,3
+4,1,2,3,3,2,4,4,1,2,5,1,NA
+"""
+
+
+def wordings() -> str:
+    """A matrix whose last worker used other words, beside a column that holds no labels."""
+    said = [[x for _, i, x in VOTES if i == f"i{n}"] for n in range(10)]
+    rows = (f"i{n},{'ab'[n % 2]},{','.join(x * 3)},{x[0].upper()}" for n, x in enumerate(said))
+    return text(f"item,source,{','.join(f'w{k}' for k in range(10))}", *rows)
+
+
+@pytest.mark.parametrize(
+    ("content", "size", "alpha", "left"),
+    [(NMM, (4, 12, 41), 0.743, ""), (wordings(), (10, 10, 100), None, "source")],
+    ids=["the example of irr", "a worker with words of their own"],
+)
+def test_no_worker_or_item_of_a_matrix_is_lost_without_a_note(
+    content: str, size: tuple[int, int, int], alpha: float | None, left: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "matrix.csv"
+    path.write_text(content)
+    kind, found = open_file(path)
+    data = labels_of(found.checked)[0]
+    assert (kind, (len(data.workers), len(data.items), len(data))) == ("label_matrix", size)
+    if alpha:
+        assert krippendorff_alpha(data, "nominal") == pytest.approx(alpha, abs=0.0005)
+    notes = [one for one in found.checked.notes if one.startswith("Not read as labels")]
+    assert [one.rpartition(": ")[2] for one in notes] == ([f"{left}."] if left else [])
+
+
 def test_a_header_within_joined_files_is_left_out_by_line(tmp_path: Path) -> None:
     path = tmp_path / "votes.csv"
     halves = [text(HEAD, *ROWS[:15]), text(HEAD, *ROWS[15:])]

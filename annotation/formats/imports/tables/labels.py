@@ -40,6 +40,7 @@ from annotation.files.reading.recognise import (
     layout_of,
 )
 from annotation.files.reading.rows import Problem
+from annotation.files.reading.tables import UNNAMED
 from annotation.files.reading.values import plain_value
 from annotation.formats.imports.items import made_id
 from annotation.formats.imports.tables.base import (
@@ -60,7 +61,10 @@ from crowdqc.numbers import plural
 MIN_COUNTED = 5  # rows with one sum from which a matrix is one of counts
 MANY = 10  # labels that a worker gave before "always the same one" says something
 MAX_SPELLINGS = 10 * MAX_OPTIONS  # of labels, misspelled ones included
-WHOLE = re.compile(r"-?\d+")
+WHOLE = re.compile(r"-?\d{1,9}")
+DIGITS = re.compile(r"\d+")
+COUNTED = re.compile(r"[VX]?\d+")  # a column that R or Python named
+MAX_NAMED = 10  # columns that a note names
 MISSING = {
     *("<no annotation>", "na", "n/a", "nan", "none", "null", "nil", "missing", "unknown"),
     *("-", "--", "?", "."),
@@ -261,8 +265,8 @@ class LabelTable(TableReader):
 class LabelMatrix(LabelTable):
     """A row an item and a column a worker, or, where a column names workers, the other way round.
 
-    Every column that no field reads and that shares a label with another one is one of them; an
-    empty cell is no label.
+    Every column that no field reads is one of them, but for those that hold no such labels, which
+    are named; an empty cell is no label.
     """
 
     slug = "label_matrix"
@@ -303,15 +307,17 @@ class LabelMatrix(LabelTable):
     def check(self, rows: Iterable[Row], mapping: Mapping[str, str], known: Any) -> CheckedRows:
         """Check the rows, as those of a table with one label a row."""
         checked = CheckedRows(about={"offers": []})
-        shared = _sharing(rows, set(mapping.values()))
+        shared, left = _label_columns(rows, set(mapping.values()))
         names = ("worker", "item", "label", "gold", "text")
         reader = Reader({name: name for name in names}, checked)
         said = (known or {}).get("label", {})
         none = {value for value, use in said.items() if not use} or NA - said.keys()
         turned = "worker" in mapping or _names_nothing(rows, mapping, shared)
-        if turned and "worker" not in mapping:
+        if turned and mapping.get("worker", UNNAMED) == UNNAMED:
             note = _("Rows are read as workers and columns as items, as there are fewer rows.")
             checked.notes.append(note)
+        if left:
+            checked.notes.append(_names_left_out(left))
         long = Repeated(partial(_cells, rows, mapping, shared, none, turned))
         empty = Counter(
             value
@@ -373,7 +379,9 @@ def _matrix(columns: Sequence[str], rows: Iterable[Row]) -> tuple[Layout | None,
     found = layout_of(columns, looked, texts)
     if found is None or found.kind != WIDE:
         return None, False
-    return (replace(found, item=worker), True) if turned else (found, False)
+    if turned:
+        return replace(found, item=worker), True
+    return found, _counts_workers(found, looked)
 
 
 def _is_text(name: str, rows: Sequence[Row]) -> bool:
@@ -383,21 +391,56 @@ def _is_text(name: str, rows: Sequence[Row]) -> bool:
     return worded > len(values) / 2 and len(set(values)) > 0.9 * len(values)
 
 
-def _sharing(rows: Iterable[Row], read: set[str]) -> set[str]:
-    """Columns that share a label with another one; the others hold no labels."""
+def _label_columns(rows: Iterable[Row], read: set[str]) -> tuple[set[str], list[str]]:
+    """Columns that hold labels, and those that hold something else.
+
+    They share a label with another column, are numbered like one that does, or hold whole numbers
+    of its scale.
+    """
     values: dict[str, set[str]] = defaultdict(set)
     for row in rows:
         for column, label in row.values.items():
             if column and column not in read and len(values[column]) <= MAX_OPTIONS:
                 values[column].add(plain_value(label if label.strip() not in NA else ""))
-    held = Counter(label for mine in values.values() for label in mine if label)
-    return {name for name, mine in values.items() if any(held[label] > 1 for label in mine)}
+    values = {name: mine - {""} for name, mine in values.items() if mine != {""}}
+    held = Counter(label for mine in values.values() for label in mine)
+    shared = {name for name, mine in values.items() if any(held[label] > 1 for label in mine)}
+    labels = set[str]().union(*(values[name] for name in shared))
+    numbers = list(map(int, labels)) if all(map(WHOLE.fullmatch, labels)) else []
+    low, high = min(numbers, default=0) - 1, max(numbers, default=0) + 1
+    scale = set(map(str, range(low, high + 1) if numbers and high - low <= MAX_OPTIONS else ()))
+    numbered = {DIGITS.sub("", name) for name in shared if DIGITS.search(name)}
+    for name in values.keys() - shared:
+        is_label = len(values[name]) <= MAX_OPTIONS and len(max(values[name], key=len)) <= MAX_LABEL
+        is_alike = DIGITS.search(name) and DIGITS.sub("", name) in numbered
+        if is_label and (is_alike or values[name] <= scale):
+            shared.add(name)
+    return shared, [name for name in values if name not in shared]
+
+
+def _names_left_out(left: Sequence[str]) -> str:
+    """Say which columns are not scored."""
+    more = "" if len(left) <= MAX_NAMED else f" (+{len(left) - MAX_NAMED:,})"
+    return _("Not read as labels, which they do not share with other columns: %(columns)s.") % {
+        "columns": ", ".join(left[:MAX_NAMED]) + more
+    }
 
 
 def _names_nothing(rows: Iterable[Row], mapping: Mapping[str, str], shared: set[str]) -> bool:
     """Whether neither rows nor columns have names and rows are fewer, as reliability data are."""
     nameless = NAMELESS % 1 in shared and not mapping
     return nameless and len(list(itertools.islice(rows, len(shared)))) < len(shared)
+
+
+def _counts_workers(found: Layout, rows: Sequence[Row]) -> bool:
+    """Whether rows and columns are only numbered, as R does, and rows are fewer."""
+    names = [row.values.get(UNNAMED, "") for row in rows]
+    return (
+        found.item == UNNAMED
+        and len(names) < len(found.workers)
+        and all(map(str.isdecimal, names))
+        and all(map(COUNTED.fullmatch, found.workers))
+    )
 
 
 def _are_counts(rows: Iterable[Row], shared: set[str]) -> bool:
