@@ -46,6 +46,23 @@ def of_bytes(content: bytes) -> Source:
     )
 
 
+def without_mark(source: Source) -> Source:
+    """The same without a mark of UTF-8 at its beginning."""
+    mark = codecs.BOM_UTF8
+    if source.head(len(mark)) != mark:
+        return source
+
+    def pieces() -> Iterator[bytes]:
+        given = source.pieces()
+        first = b""
+        while len(first) < len(mark):
+            first += next(given)
+        yield first[len(mark) :]
+        yield from given
+
+    return Source(source.size - len(mark), pieces)
+
+
 def of_upload(upload: Any) -> Source:
     """Make a source of an uploaded file."""
     return Source(upload.size or 0, lambda: iter(upload.chunks(PIECE)))
@@ -213,7 +230,7 @@ def encodings_of(source: Source) -> list[tuple[str, str, str]]:
 
 
 def _strict(source: Source, encoding: Encoding) -> Encoding:
-    wrong = _first_wrong(source, encoding.codec)
+    wrong = _first_wrong(source, encoding.codec.removesuffix("-sig"))  # which counts no mark
     if wrong is not None:
         raise Invalid(
             _("The file says that it is %(encoding_name)s, but its byte %(wrong)s is not.")

@@ -15,7 +15,7 @@ import struct
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -50,6 +50,7 @@ from annotation.files.reading.sources import (
     lines,
     refuse_foreign,
     stream,
+    without_mark,
 )
 from annotation.files.reading.spool import Spool
 from annotation.files.reading.values import MEND, UNSTORABLE, WRONG, as_text, displayable_value
@@ -127,6 +128,8 @@ def _open(
     if head.startswith(ZIP) and not is_packed and (members := _members(source, limits)):
         return _open_members(members, limits, reading)
     refuse_foreign(head)
+    if reading.encoding:
+        source = without_mark(source)
     encoding = encoding_of(source, reading.encoding)
     first = _first(source, encoding)
     if not first:
@@ -365,6 +368,10 @@ def _delimited(
     if stated := SEPARATOR.match(sample):
         delimiter, skipped, sample = stated[1], 1, sample[stated.end() :]
         next(text)
+    again = partial(lines, source, encoding, limits.line)
+    if delimiter in ("", "\t") and _has_bare_marks(again, skipped):
+        sample, text = "".join(map(_quoted, sample.splitlines())), map(_quoted, text)
+        notes.append(_("Quotation marks are read as parts of the values: only tabs end a value."))
     if markdown := markdown_of(sample):
         sample = "".join(map(markdown.bare_line, sample.splitlines()))
         text, delimiter = map(markdown.bare_line, text), "|"
@@ -404,6 +411,28 @@ def _delimited(
         _counted(_cells(rows, columns, shape, head if shape.has_header else []), limits),
         notes,
     )
+
+
+def _has_bare_marks(text: Callable[[], Iterator[str]], skipped: int) -> bool:
+    """Whether all lines have as many tabs, but not as many values where marks open and close."""
+    tabs, has_marks = 0, False
+    for line in itertools.islice(text(), skipped, None):
+        has_marks = has_marks or '"' in line
+        if line.strip(BLANK):
+            tabs = tabs or line.count("\t")
+            if not tabs or line.count("\t") != tabs:
+                return False
+    try:
+        rows = csv.reader(itertools.islice(text(), skipped, None), delimiter="\t", strict=True)
+        return has_marks and any(len(row) - 1 != tabs for row in rows if row)
+    except csv.Error:
+        return True
+
+
+def _quoted(line: str) -> str:
+    """A line of tabs with its values in quotation marks."""
+    values = line.rstrip("\r\n").replace('"', '""').split("\t")
+    return "\t".join(f'"{value}"' for value in values) + "\n"
 
 
 Lines = Iterator[tuple[int, list[str] | csv.Error]]

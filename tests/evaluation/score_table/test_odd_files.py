@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import datetime as dt
 import io
 import json
@@ -15,6 +16,7 @@ import pyarrow.parquet
 import pytest
 import xlsxwriter
 
+from annotation.files.reading.tables import Reading
 from annotation.formats.imports.chats import NO_VOTES
 from crowdqc.errors import Invalid
 from evaluation.management.commands.crowdqc_score import open_file, rejected_lines
@@ -776,6 +778,31 @@ def test_one_of_several_scores_of_an_item_is_chosen(
         assert dict(checked.about["labels"]) == {"yes": 18, "no": 12}
     else:
         assert {one["score"] for one in checked.good} == {1, 2, 3, 4, 5}
+
+
+BARE = ['"Open {}', '"A friend" of {}', 'the word "{}']
+
+
+@pytest.mark.parametrize("write", [lambda one: one, lambda one: f'"{one}"'], ids=["bare", "closed"])
+def test_marks_that_open_no_value_of_tabs_stay_in_it(
+    write: Callable[[str], str], tmp_path: Path
+) -> None:
+    path = tmp_path / "votes.tsv"
+    is_bare = write("") == ""
+    texts = [(BARE[n % 3] if is_bare else "{}").format(f"i{n}") for n in range(10)]
+    rows = ((w, i, write(texts[int(i[1:])]), x) for w, i, x in VOTES)
+    path.write_text(text("worker\titem\ttext\tlabel", *map("\t".join, rows)))
+    _, found = open_file(path)
+    assert [one["text"] for one in found.checked.good[::3]] == texts
+    assert (len(found.checked.good), len(found.checked.notes)) == (30, is_bare)
+
+
+def test_a_named_encoding_is_read_without_a_mark_of_another(tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    rows = text("Prüfer,item,label", *ROWS).encode("cp1252")
+    path.write_bytes(codecs.BOM_UTF8 + rows)
+    _, found = open_file(path, given={"worker": "Prüfer"}, reading=Reading(None, "cp1252"))
+    assert (found.mapping["worker"], len(found.checked.good)) == ("Prüfer", 30)
 
 
 def graded(grader: str) -> dict[str, Any]:
