@@ -6,7 +6,8 @@ file is of it (``annotation/formats/imports/tables``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,6 +64,24 @@ class Kind:
         if self.scored is not None:
             method, size_of = self.scored
             refuse_if_too_large(method, size_of(checked), {})
+
+
+ALIGNED = re.compile(r"\S {2,}\S")
+
+
+def reason_of_one_column(columns: Sequence[str]) -> str:
+    """Why a file of one column cannot be scored; "" where it has more."""
+    if len(columns) != 1:
+        return ""
+    if ALIGNED.search(columns[0]):
+        return gettext(
+            "Spaces align the values, but not at the same places in all lines. "
+            "Write commas between them."
+        )
+    told = gettext(
+        "The file has one column, “%(name)s”: a row has to say who gave what to which item."
+    )
+    return told % {"name": columns[0][:80]}
 
 
 def _size_of_labels(checked: CheckedRows) -> Size:

@@ -20,7 +20,7 @@ from annotation.formats.uploads.selectors import (
 from annotation.formats.uploads.staging import ACTIVE, IS_CHATS
 from annotation.models import ImportFile, Membership, Project, Role, User
 from crowdqc.numbers import plural
-from evaluation.score_table.kinds import KINDS, Kind
+from evaluation.score_table.kinds import KINDS, Kind, reason_of_one_column
 
 State = ImportFile.State
 SHOWN_PROBLEMS = 50
@@ -44,6 +44,8 @@ def reason_against(file: ImportFile) -> str:
         return ""
     if not found["new"] and file.error.get(IS_CHATS):
         return str(file.error[IS_CHATS])
+    if found["unmapped"] and (one := reason_of_one_column(file.sheet["columns"])):
+        return one
     if found["unmapped"]:
         names = get_text_list([one["label"].lower() for one in found["unmapped"]], "and")
         return gettext("No column is read as %(names)s.") % {"names": names}
@@ -186,6 +188,8 @@ def _state(file: ImportFile, rows: int, used: int, about: dict[str, Any]) -> tup
     read = plural(rows, "row")
     if not found["new"] and file.error.get(IS_CHATS):
         return "bad", gettext("Conversations"), str(file.error[IS_CHATS])
+    if found["unmapped"] and (one := reason_of_one_column(file.sheet["columns"])):
+        return "bad", gettext("One column"), one
     if found["unmapped"]:
         names = get_text_list([one["label"].lower() for one in found["unmapped"]], "and")
         return (

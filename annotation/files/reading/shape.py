@@ -6,13 +6,14 @@ import csv
 import io
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from annotation.files.reading.recognise import is_usual
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 LOOKED = 30  # rows in which the delimiter is looked for
+MOST_ALIGNED = 1_000  # characters of a line that is aligned by spaces
 MOST_TITLES = 10  # rows with a title above the names of the columns
 DASHES = r"\s*(?::-+:?|-+:|-{2,})\s*"
 RULE = re.compile(rf"(\|?){DASHES}(?:\|{DASHES})+\|?")  # below the names in Markdown
@@ -54,6 +55,25 @@ def markdown_of(sample: str) -> Markdown | None:
         if "|" in above and (rule := RULE.fullmatch(line)):
             return Markdown(bool(rule[1]))
     return None
+
+
+def aligned_columns(lines: Iterable[str]) -> list[slice]:
+    """Where the values of lines stand that are aligned by spaces; [] where they are not.
+
+    Two spaces or more end a column in each line, and the first line names all but the first.
+    """
+    filled, first, count = 0, "", 0  # a bit for each place that some line fills
+    for line in map(str.rstrip, lines):
+        first = first or line
+        count += bool(line)
+        if "\t" in line or len(line) > MOST_ALIGNED:
+            return []
+        filled |= int("".join("01"[sign != " "] for sign in reversed(line)) or "0", 2)
+    places = "".join("01"[bool(filled >> at & 1)] for at in range(filled.bit_length()))
+    found = [slice(*one.span()) for one in re.finditer(r"1(?:0?1)*", places)]
+    names = [first[one].strip() for one in found]
+    is_table = count > 2 and all(names[1:]) and sum(map(bool, names)) > 1
+    return found if is_table else []
 
 
 def shape_of(sample: str, delimiter: str = "", has_header: bool | None = None) -> Shape:

@@ -93,6 +93,7 @@ FOREIGN = (
     (b"<!DOCTYPE", gettext_lazy("a web page"), TABLE),
     (b"<!doctype", gettext_lazy("a web page"), TABLE),
     (b"<html", gettext_lazy("a web page"), TABLE),
+    (b"<?xml", gettext_lazy("XML"), TABLE),
 )
 
 

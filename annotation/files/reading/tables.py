@@ -39,7 +39,7 @@ from annotation.files.reading.limits import (
 )
 from annotation.files.reading.recognise import NAMELESS
 from annotation.files.reading.rows import MAX_SHOWN, Problem, Row
-from annotation.files.reading.shape import DELIMITERS, Shape, markdown_of, shape_of
+from annotation.files.reading.shape import DELIMITERS, Shape, aligned_columns, markdown_of, shape_of
 from annotation.files.reading.sources import (
     GZIP,
     PIECE,
@@ -372,6 +372,11 @@ def _delimited(
     if delimiter in ("", "\t") and _has_bare_marks(again, skipped):
         sample, text = "".join(map(_quoted, sample.splitlines())), map(_quoted, text)
         notes.append(_("Quotation marks are read as parts of the values: only tabs end a value."))
+    elif not delimiter and not any(map(sample.__contains__, DELIMITERS)):
+        if places := aligned_columns(again()):
+            take = partial(_by_places, places)
+            sample, text = "".join(map(take, sample.splitlines())), map(take, text)
+            notes.append(_("Columns are read by their places: spaces align them."))
     if markdown := markdown_of(sample):
         sample = "".join(map(markdown.bare_line, sample.splitlines()))
         text, delimiter = map(markdown.bare_line, text), "|"
@@ -427,6 +432,10 @@ def _has_bare_marks(text: Callable[[], Iterator[str]], skipped: int) -> bool:
         return has_marks and any(len(row) - 1 != tabs for row in rows if row)
     except csv.Error:
         return True
+
+
+def _by_places(places: list[slice], line: str) -> str:
+    return _quoted("\t".join(line[one].strip() for one in places))
 
 
 def _quoted(line: str) -> str:

@@ -27,7 +27,7 @@ from crowdqc.files.cells import csv_lines
 from crowdqc.numbers import plural
 from evaluation.methods.core.base import BadParameter, DataError, Hooks
 from evaluation.runs.recipe import DEFAULT_SEED
-from evaluation.score_table.kinds import KINDS
+from evaluation.score_table.kinds import KINDS, reason_of_one_column
 from evaluation.score_table.reports.text import Options, as_json, write_tables
 
 NAMED = 20  # rows left out that are printed
@@ -155,6 +155,8 @@ def open_file(
                 fixes.setdefault(one["column"], {})[one["value"]] = one["use"]
         if fixes.keys() - {column}:
             found = check_rows(None, slug, sheet, mapping, fixes)
+        if found.unmapped and (one := reason_of_one_column(sheet.columns)):
+            raise Invalid(one)
         if found.unmapped:
             names = ", ".join(str(one.label).lower() for one in found.unmapped)
             mend = f"Name the columns {KINDS[slug].needs}, or say --worker, --item, --label."

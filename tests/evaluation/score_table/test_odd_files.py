@@ -780,6 +780,26 @@ def test_one_of_several_scores_of_an_item_is_chosen(
         assert {one["score"] for one in checked.good} == {1, 2, 3, 4, 5}
 
 
+@pytest.mark.parametrize(
+    ("layout", "good"),
+    [("{:<8}{:<6}{:>8}", 30), ("{:<8}{:<6}  {}", 30), ("{}  {}   {}", 0), ("{} {} {}", 0)],
+    ids=["aligned", "last ragged", "at other places", "one space"],
+)
+def test_columns_that_spaces_align_are_read_by_their_places(
+    layout: str, good: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "votes.txt"
+    votes = [(f"{w}5"[: 2 + int(i[1:]) % 2], i, x.replace("no", "not sure")) for w, i, x in VOTES]
+    path.write_text(text(*(layout.format(*one) for one in [NAMES, *votes])))
+    if good:
+        found = open_file(path)[1]
+        assert dict(found.checked.about["labels"]) == {"yes": 18, "not sure": 12}
+        return
+    with pytest.raises(Invalid) as refused:
+        open_file(path)
+    assert "--worker" not in str(refused.value.fields)
+
+
 BARE = ['"Open {}', '"A friend" of {}', 'the word "{}']
 
 
