@@ -372,11 +372,12 @@ def _delimited(
     if delimiter in ("", "\t") and _has_bare_marks(again, skipped):
         sample, text = "".join(map(_quoted, sample.splitlines())), map(_quoted, text)
         notes.append(_("Quotation marks are read as parts of the values: only tabs end a value."))
-    elif not delimiter and not any(map(sample.__contains__, DELIMITERS)):
-        if places := aligned_columns(again()):
-            take = partial(_by_places, places)
-            sample, text = "".join(map(take, sample.splitlines())), map(take, text)
-            notes.append(_("Columns are read by their places: spaces align them."))
+    elif not (delimiter or DELIMITERS.keys() & set(sample)) and (
+        places := aligned_columns(again())
+    ):
+        take = partial(_by_places, places)
+        sample, text = "".join(map(take, sample.splitlines())), map(take, text)
+        notes.append(_("Columns are read by their places: spaces align them."))
     if markdown := markdown_of(sample):
         sample = "".join(map(markdown.bare_line, sample.splitlines()))
         text, delimiter = map(markdown.bare_line, text), "|"

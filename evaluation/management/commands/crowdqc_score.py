@@ -35,7 +35,8 @@ LEFT_OUT = "left-out.csv"
 NOTHING = "No row can be used."
 IMPORT_CHATS = "Import them: manage.py crowdqc_import chats FILE --task ID --by NAME."
 # What the options name, as the kinds call it.
-ROLES = dict(zip(("worker", "item", "label"), SAME_FIELDS, strict=False))
+SIDES = {"left": ("model_a",), "right": ("model_b",), "winner": ("winner",)}
+ROLES = dict(zip(("worker", "item", "label"), SAME_FIELDS, strict=False)) | SIDES
 
 
 class Command(BaseCommand):
@@ -53,10 +54,12 @@ class Command(BaseCommand):
         """The file and options of the method."""
         parser.add_argument("file", type=Path)
         parser.add_argument("--kind", choices=list(KINDS), help="where it is not recognised")
-        for name, other in (("worker", "judge"), ("item", "question"), ("label", "winner, score")):
+        for name, other in (("worker", "judge"), ("item", "question"), ("label", "score")):
             parser.add_argument(
                 f"--{name}", metavar="COLUMN", help=f"which is the {name} ({other})"
             )
+        for name in SIDES:
+            parser.add_argument(f"--{name}", metavar="COLUMN", help="of comparisons")
         parser.add_argument("--header", choices=["none"], help="the first line is a row")
         parser.add_argument("--encoding", default="", help="where it is neither UTF-8 nor UTF-16")
         parser.add_argument("--na", action="append", metavar="VALUE", help="stands for no label")
@@ -159,7 +162,7 @@ def open_file(
             raise Invalid(one)
         if found.unmapped:
             names = ", ".join(str(one.label).lower() for one in found.unmapped)
-            mend = f"Name the columns {KINDS[slug].needs}, or say --worker, --item, --label."
+            mend = f"Name the columns {KINDS[slug].needs}, or say {_options(own)}."
             raise Invalid(
                 f"No column is read as {names}. The file has {', '.join(sheet.columns[:20])}.",
                 fields={"file": mend},
@@ -184,6 +187,11 @@ def _refusing_chats(source: Source, name: str) -> Iterator[None]:
         if reason := reason_of_chats(source, name):
             raise Invalid(reason, fields={"file": IMPORT_CHATS}) from None
         raise
+
+
+def _options(own: set[str]) -> str:
+    """The options that name columns of a kind with these fields."""
+    return ", ".join(f"--{role}" for role, names in ROLES.items() if not own.isdisjoint(names))
 
 
 def _kind_of(sheet: Sheet, given: Mapping[str, str]) -> str:

@@ -738,6 +738,37 @@ def test_winners_written_in_other_ways_are_read_or_asked_for(
     assert len({one["topic"] for one in checked.good}) == 4 and not list(checked.problems)
 
 
+@pytest.mark.parametrize(
+    ("use", "winners"),
+    [("model_a", ["left", "right", "neutral"]), ("model_b", ["right", "left", "neutral"])],
+)
+def test_weights_between_two_numbered_systems_are_asked_for(
+    use: str, winners: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "weights.json"
+    weights = [1.0, 2.0, 1.5, 1.0000048, 1.898, 1.5]
+    path.write_text(json.dumps([
+        {"annotator": "judge", "instruction": f"Do {n // 2}", "preference": one,
+         "generator_1": "owl", "output_1": f"To {n // 2}",
+         "generator_2": "wren", "output_2": f"To wit {n // 2}"}
+        for n, one in enumerate(weights)
+    ]))  # fmt: skip
+    with pytest.raises(Invalid) as asked:
+        open_file(path)
+    assert len(asked.value.fields["offers"].splitlines()) == 2
+    kind, found = open_file(path, uses={"preference": use})
+    assert kind == "comparison_table"
+    assert [one["winner"] for one in found.checked.good] == winners * 2
+
+
+def test_columns_of_comparisons_are_named_to_the_command(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text(compared(*WON).replace("model_a,model_b,winner", "one,other,better one"))
+    given = {"left": "one", "right": "other", "winner": "better one"}
+    kind, found = open_file(path, given=given)
+    assert (kind, [one["winner"] for one in found.checked.good]) == ("comparison_table", SIDES)
+
+
 def test_numbers_beside_two_texts_stay_labels(tmp_path: Path) -> None:
     path = tmp_path / "pairs.csv"
     rows = (f"w{k},i{n},a{n},b{n},{(n + k) % 2}" for n in range(6) for k in range(3))

@@ -25,6 +25,7 @@ from annotation.files.reading.spool import Spool
 from annotation.files.reading.values import NUMBER
 from annotation.formats.imports.tables.base import (
     Fit,
+    Fixes,
     TableReader,
     offer,
 )
@@ -32,16 +33,14 @@ from annotation.formats.imports.tools.arena import ALSO, OUTCOMES, TOPIC, UNNAME
 from annotation.formats.imports.winners import SAID, WINNERS
 from crowdqc.numbers import percent, plural
 
+SYSTEMS = ("model", "system", "generator", "candidate", "option")
 LEFTS = (
     "left",
     "links",
     "izquierda",
-    "system_a",
     "first",
     "left_id",
-    "option_a",
     "text_a",
-    "candidate_a",
     "item_a",
     *("modell_a", "modelo_a", "sistema_a"),
 )
@@ -49,15 +48,15 @@ RIGHTS = (
     "right",
     "rechts",
     "derecha",
-    "system_b",
     "second",
     "right_id",
-    "option_b",
     "text_b",
-    "candidate_b",
     "item_b",
     *("modell_b", "modelo_b", "sistema_b"),
 )
+# Of systems alone: text_1 and text_2 stand beside a label as often as beside a winner.
+LEFTS += tuple(f"{name}_{side}" for name in SYSTEMS for side in ("a", "1"))
+RIGHTS += tuple(f"{name}_{side}" for name in SYSTEMS for side in ("b", "2"))
 TOPICS = (
     "item",
     "item_id",
@@ -72,6 +71,7 @@ TIES_OF_ORDER = ("tieinconsistent",)  # of judges who prefer by the side
 BOTH = ("bothgood", "tiebothgood", "bothbad", "tiebothbad")  # are ties, too
 MOST_NUMBERED = 4  # different numbers in place of a winner
 ANONYMOUS, LEFT_OUT = "anony", "left out"
+SIDE_NUMBERS = (1, 2)  # as AlpacaEval numbers the sides
 MOST_SIGNED = 10  # of preferences by sign
 AGAIN = 0.1  # share of repeats from which the rows are about texts of their own
 MOST_SYSTEMS = 2_000
@@ -135,6 +135,9 @@ class ComparisonTable(TableReader, Battles):
             )
             for row in self.opened(mapping, rows)
         ]
+        given = [row.values.get(mapping["winner"], "") for row in rows]
+        if middle_of(given):
+            return Fit(True, _("%(winner)s is a number") % {"winner": mapping["winner"]})
         if signed_range([row.values.get(mapping["winner"], "") for row in rows]):
             return Fit(True, _("%(winner)s prefers by sign") % {"winner": mapping["winner"]})
         named = sum(one in SAID.values() for one in told)
@@ -166,9 +169,10 @@ class ComparisonTable(TableReader, Battles):
         head = _("Not all systems are ranked together.")
         checked.about["warnings"] = [{"level": "warn", "head": head, "text": apart}]
 
-    def read(self, reader: Reader, rows: Iterable[Row], known: Mapping[Any, Any]) -> None:
+    def read(self, reader: Reader, rows: Iterable[Row], known: Fixes) -> None:
         """Comparisons as battles; those that say nothing of their texts share one topic."""
-        rows = _without_repeats(reader, _by_sign(reader, _anonymous(reader, list(rows))))
+        rows = _by_sign(reader, _by_middle(reader, _anonymous(reader, list(rows)), known))
+        rows = _without_repeats(reader, rows)
         _note_ties(reader, rows)
         super().read(reader, rows, {})
         checked, about = reader.checked, reader.checked.about
@@ -281,14 +285,51 @@ def _by_sign(reader: Reader, rows: list[Row]) -> list[Row]:
         return rows
     note = _("%(column)s from %(low)s to %(high)s: below 0 left wins, above 0 right, 0 is a tie.")
     reader.checked.notes.append(note % {"column": column, "low": found[0], "high": found[1]})
-    sides = ("model_a", "tie", "model_b")
-    signs = [float(row.values.get(column, "").strip() or "nan") for row in rows]
+    return _sided(rows, column, 0.0, ("model_a", "tie", "model_b"))
+
+
+def _sided(rows: list[Row], column: str, middle: float, sides: Sequence[str]) -> list[Row]:
+    """Rows with the side below, at and above the middle; empty cells stay so."""
+    signs = [float(row.values.get(column, "").strip() or "nan") - middle for row in rows]
     return [
         row
         if sign != sign  # noqa: PLR0124 (an empty cell is not a number)
         else Row(row.line, {**row.values, column: sides[(sign > 0) - (sign < 0) + 1]})
         for row, sign in zip(rows, signs, strict=True)
     ]
+
+
+def middle_of(values: Iterable[str]) -> float | None:
+    """The middle of preferences between the numbers of two; None where they are others, or few."""
+    given = {value.strip() for value in values} - {""}
+    if len(given) <= MOST_NUMBERED or not all(NUMBER.fullmatch(value) for value in given):
+        return None
+    numbers = list(map(float, given))
+    middle = sum(SIDE_NUMBERS) / 2
+    low, high = SIDE_NUMBERS
+    return middle if low <= min(numbers) < middle < max(numbers) <= high else None
+
+
+def _by_middle(reader: Reader, rows: list[Row], fixes: Fixes) -> list[Row]:
+    """Rows whose preferences below and above the middle are for a side, as a person chose.
+
+    Which side each is for is offered.
+    """
+    column = reader.mapping.get("winner", "")
+    middle = middle_of(row.values.get(column, "") for row in rows)
+    if middle is None:
+        return rows
+    chosen = fixes.get(column, {}).get(column, "")
+    for side, text in (
+        ("model_a", _("Below %(middle)s left won, above right")),
+        ("model_b", _("Below %(middle)s right won, above left")),
+    ):
+        if side != chosen:
+            offer(reader, "winner", column, side, text % {"middle": middle})
+    if not chosen:
+        return rows
+    sides = ("model_a", "tie", "model_b") if chosen == "model_a" else ("model_b", "tie", "model_a")
+    return _sided(rows, column, middle, sides)
 
 
 def _anonymous(reader: Reader, rows: list[Row]) -> list[Row]:

@@ -166,9 +166,16 @@ def _file_facts(tasks: Sequence[LSTask]) -> dict[str, Any]:
         warnings.append({"level": "", "head": _("Some annotations do not count."), "text": text})
     cannot: list[str] = []
     if not control:
+        kinds = sorted({f"{name} ({kind})" for _who, name, kind, _value in said})
         cannot = [
             _("Nothing to score"),
-            _("No control has one choice, a rating, a side or a text in each annotation."),
+            _(
+                "No control has one choice, a rating, a side or a text in each annotation. There "
+                "are: %(controls)s."
+            )
+            % {
+                "controls": ", ".join(kinds) or "none",
+            },
         ]
     elif len(values) == 1 and type.label_studio.scored != TEXT:
         cannot = [

@@ -69,8 +69,8 @@ SIDES = ("response", "answer", "completion", "output", "antwort", "respuesta")
 ALSO = {
     "question_id": ("id", "conversation_id", "battle_id"),
     "judge": ("judge_hash", "user", "user_id", "annotator", "evaluation_session_id", "session_id"),
-    "conversation_a": tuple(f"{name}_a" for name in SIDES),
-    "conversation_b": tuple(f"{name}_b" for name in SIDES),
+    "conversation_a": (*(f"{name}_a" for name in SIDES), "output_1"),
+    "conversation_b": (*(f"{name}_b" for name in SIDES), "output_2"),
     "prompt": ("query", "instruction", "question", "frage", "pregunta"),
     "tstamp": ("timestamp", "created_at", "time"),
 }
