@@ -831,6 +831,26 @@ def test_columns_that_spaces_align_are_read_by_their_places(
     assert "--worker" not in str(refused.value.fields)
 
 
+@pytest.mark.parametrize("mark", ["___", "/"])
+def test_a_column_of_0_and_1_for_each_option_is_one_question(mark: str, tmp_path: Path) -> None:
+    path = tmp_path / "boxes.csv"
+    bits = {"yes": "1,0,0", "no": "0,1,1"}
+    rows = [f"{w},{i},{bits[x]},2" for w, i, x in VOTES]
+    heads = (f"topic{mark}{one}" for one in ("sport", "1", "x_1"))
+    path.write_text(text(f"coder,text_id,{','.join(heads)},complete", *rows))
+    kind, found = open_file(path)
+    assert (kind, found.mapping["label"]) == ("label_table", "topic")
+    assert dict(found.checked.about["labels"]) == {"sport": 18, "1 + x_1": 12}
+
+
+def test_people_of_a_matrix_may_be_called_like_options(tmp_path: Path) -> None:
+    path = tmp_path / "matrix.csv"
+    rows = [[str(int(x == "yes")) for _, i, x in VOTES if i == f"i{n}"] for n in range(10)]
+    lines = (f"i{n},{','.join(row)}" for n, row in enumerate(rows))
+    path.write_text(text("item,team/ann,team/ben,team/cem", *lines))
+    assert open_file(path)[1].checked.about["workers"] == 3
+
+
 BARE = ['"Open {}', '"A friend" of {}', 'the word "{}']
 
 

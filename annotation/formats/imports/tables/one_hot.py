@@ -1,4 +1,4 @@
-"""Potato's exports as plain tables: a column an option becomes a column a question.
+"""Columns of options as columns of questions: of Potato, of REDCap, and others of 0 and 1.
 
 Potato writes ``sentiment:::positive`` and ``sentiment:::negative`` with a mark in the cell of what
 was chosen; its JSON Lines nest the same under ``label_annotations``. Several options at once are
@@ -7,15 +7,21 @@ one label: ``negative + sarcastic``.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from django.utils.translation import gettext as _
+
+from annotation.files.reading.recognise import LOOKED_AT, WORKERS, named_column
 from annotation.files.reading.rows import Row
 from annotation.files.reading.tables import Event, Table
 from annotation.files.reading.values import as_text
 from crowdqc.files.json_input import Unreadable, read_json
 
 MARK = ":::"
+OF_BITS = ("___", "/")  # as REDCap and Kobo end the name of a question before an option
+BITS = {"", "0", "1", "true", "false"}
 NESTED = "label_annotations"
 EMPTY = ("", "false", "0", "none", "null", "nan")
 TYPED = ("text_box", "textbox", "free_response", "slider", "number")  # what they hold is the answer
@@ -23,12 +29,59 @@ TYPED = ("text_box", "textbox", "free_response", "slider", "number")  # what the
 
 def fold(table: Table) -> Table:
     """Merge Potato's columns, one per option, into one per question; others stay as they are."""
+    table = _with_marked_bits(table)
     by_line = table.kind in ("JSON", "JSONL")  # its columns come up while it is read
     if not by_line and not any(MARK in name for name in table.columns):
         return table
     columns: list[str] = []
     _add(columns, table.columns)
     return replace(table, columns=columns, events=_events(table, columns))
+
+
+def _with_marked_bits(table: Table) -> Table:
+    """Name columns ``topic___1`` or ``topic/sport`` that hold 0 and 1 as Potato names them.
+
+    Only where another column names workers: else people may be called so.
+    """
+    names = [name for name in table.columns if any(mark in name for mark in OF_BITS)]
+    if (
+        len(names) < 2
+        or table.kind in ("JSON", "JSONL")
+        or not named_column(table.columns, WORKERS)
+    ):
+        return table
+    held = list(itertools.islice(table.events, LOOKED_AT))
+    rows = [one.values for one in held if isinstance(one, Row)]
+    groups: dict[str, dict[str, str]] = {}
+    for name in names:
+        mark = next(mark for mark in OF_BITS if mark in name)
+        stem, _sign, option = name.rpartition(mark)
+        groups.setdefault(stem, {})[name] = f"{stem}{MARK}{option}"
+    told: dict[str, str] = {}
+    notes = list(table.notes)
+    for stem, group in groups.items():
+        given = {row.get(name, "").strip().casefold() for row in rows for name in group}
+        if len(group) > 1 and stem not in table.columns and {"1", "true"} & given and given <= BITS:
+            told |= group
+            note = _("%(question)s: read from %(n)s columns, one for each option.")
+            notes.append(note % {"question": stem, "n": len(group)})
+    events = itertools.chain(held, table.events)
+    if not told:
+        return replace(table, events=events)
+    columns = [told.get(name, name) for name in table.columns]
+    return replace(
+        table, notes=notes, columns=columns, events=(_renamed(one, told) for one in events)
+    )
+
+
+def _renamed(event: Event, told: Mapping[str, str]) -> Event:
+    if not isinstance(event, Row):
+        return event
+    values = {
+        told.get(name, name): "true" if name in told and value.strip() == "1" else value
+        for name, value in event.values.items()
+    }
+    return Row(event.line, values)
 
 
 def _events(table: Table, columns: list[str]) -> Iterator[Event]:
