@@ -70,7 +70,7 @@ class TextPlanner(Planner):
         build = Build(task)
         price = price_of(task, build.version).given(values)
         if (enough := least_of(reached, target)) is not None and build.questions:
-            cost = price.terms(max(enough, FEW) * build.questions)
+            cost = price.terms(max(enough, FEW) * build.questions, build.questions)
             note = f"{note} {_('Cost: %(cost)s.') % {'cost': cost}}"
         last = reached[-1]
         return PlanPage(
@@ -109,7 +109,7 @@ class TextPlanner(Planner):
                     (score(one.share), "l1r"),
                     (interval(one.low, one.high), "dim"),
                     (score(more["score_width"][0] / 2, 2), ""),
-                    *_costs(price, one.votes * build.questions),
+                    *_costs(price, one.votes, build.questions),
                 ]
                 for one, more in zip(reached, found, strict=True)
             ],
@@ -128,12 +128,13 @@ def design_of(votes: int, per: int) -> dict[str, int]:
     }
 
 
-def _costs(price: Price, answers: int) -> list[tuple[str, str]]:
+def _costs(price: Price, votes: int, items: int) -> list[tuple[str, str]]:
     """Cells of so many answers, their cost and days; none where the task has no questions yet."""
+    answers = votes * items
     if not answers:
         return []
     days = [(count(price.days(answers)), "")] if price.a_day else []
-    return [(count(answers), ""), (money(price.cost(answers), price.currency), ""), *days]
+    return [(count(answers), ""), (money(price.cost(answers, items), price.currency), ""), *days]
 
 
 def least_of(reached: list[Reached], target: float) -> int | None:

@@ -110,7 +110,7 @@ class PairPlanner(Planner):
         verdict, note = verdict_of(reached, target, gap, pairs)
         enough = _enough(reached, target)
         if enough is not None:
-            note = f"{note} {price_sentence(price, pairs * enough.votes)}"
+            note = f"{note} {price_sentence(price, pairs * enough.votes, pairs)}"
         else:
             own = min(max(build.version.redundancy, VOTES[0]), VOTES[-1])
             more = _more_pairs(pairs, target, gap, each, own)
@@ -147,7 +147,7 @@ class PairPlanner(Planner):
                     (f"{round(100 * one.low)}–{percent(one.high)}", "dim"),
                     (score(more["difference_width"][0] / 2, 2), ""),
                     (_half(more["difference_width"][1:]), "dim"),
-                    *((text, "") for text in price_cells(price, pairs * one.votes)),
+                    *((text, "") for text in price_cells(price, pairs * one.votes, pairs)),
                 ]
                 for one, more in zip(reached, found, strict=True)
             ],
@@ -205,7 +205,7 @@ def _tell_more_pairs(pairs: int, more: tuple[int, int] | None, price: Price) -> 
         return _("Even %(pairs)s pairs with %(judges)s each would not do.") % told
     told = {"pairs": count(more[0]), "judges": plural(more[1], "judge")}
     said = _("You need more pairs, about %(pairs)s with %(judges)s each.") % told
-    return f"{said} {price_sentence(price, more[0] * more[1])}"
+    return f"{said} {price_sentence(price, more[0] * more[1], more[0])}"
 
 
 def _half(width: Sequence[float]) -> str:

@@ -8,12 +8,12 @@ from crowdqc.numbers import count, money
 from evaluation.runs.planning.price import Price
 
 
-def price_cells(price: Price, judgments: int) -> list[str]:
+def price_cells(price: Price, judgments: int, pairs: int = 0) -> list[str]:
     """Judgments, cost and, where a rate is known, days."""
-    cells = [count(judgments), money(price.cost(judgments), price.currency)]
+    cells = [count(judgments), money(price.cost(judgments, pairs), price.currency)]
     return [*cells, count(price.days(judgments))] if price.a_day else cells
 
 
-def price_sentence(price: Price, judgments: int) -> str:
+def price_sentence(price: Price, judgments: int, pairs: int = 0) -> str:
     """Say what so many judgments cost."""
-    return _("Cost: %(cost)s.") % {"cost": price.terms(judgments)}
+    return _("Cost: %(cost)s.") % {"cost": price.terms(judgments, pairs)}

@@ -27,6 +27,10 @@ MEASURED_FROM = 5  # submitted assignments, from which on their median replaces 
 IS_EARNED = ~Q(source="import") & (
     Q(rejection=None) | Q(rejection__outcome=Rejection.Outcome.OVERTURNED)
 )
+# Assignments whose slots are held and whose pay is owed, or will be; quizzes hold none.
+IS_TAKEN = IS_EARNED & Q(
+    state__in=(AssignmentState.SUBMITTED, AssignmentState.LEASED), quiz__isnull=True
+)
 
 
 def count_assignments(answers: int, version: TaskVersion, items: int, documents: int = 0) -> int:
@@ -37,6 +41,40 @@ def count_assignments(answers: int, version: TaskVersion, items: int, documents:
     if documents and items:
         return -(-answers * documents // items)
     return -(-answers // max(1, min(version.items_per_assignment, items or 1)))
+
+
+def most_assignments(answers: int, *, items: int, size: int, workers: int, taken: int = 0) -> int:
+    """Bound the assignments that ``answers`` to ``items`` take, of ``size`` items at most each.
+
+    One is short only if it holds all that is open to its worker, who then has met every open item.
+    With ``workers`` per item that happens at most ``workers`` times, however workers overlap.
+    ``taken``: assignments of all answers that are taken already.
+    """
+    size = max(1, min(size, items or 1))
+    least = -(-answers // size)
+    if size in (1, items):
+        return least
+    short = min(workers, answers)
+    still = short + (answers - short) // size
+    return max(least, min(still, workers + workers * (items - 1) // size - taken))
+
+
+def open_assignments_of(
+    answers: int, version: TaskVersion, items: int, documents: int = 0, *, taken: int = 0
+) -> int:
+    """Bound the assignments that are still to be taken; of documents, count them.
+
+    ``taken``: those of this version that are taken already.
+    """
+    if documents:
+        return count_assignments(answers, version, items, documents)
+    return most_assignments(
+        answers,
+        items=items,
+        size=version.items_per_assignment,
+        workers=version.redundancy,
+        taken=taken,
+    )
 
 
 def count_documents(version: TaskVersion, sizes: Iterable[int]) -> int:
@@ -82,7 +120,7 @@ class Cost:
     answers: int  # slots in all
     assignments: int
     open_answers: int  # of the slots, those that nobody holds
-    open_assignments: int
+    open_assignments: int  # at most, as the last ones may be short
     per_assignment: int
     pay: Decimal
     minutes: float
@@ -175,7 +213,9 @@ def cost_of(
         answers=answers,
         assignments=count_assignments(answers, version, questions, documents),
         open_answers=open_answers,
-        open_assignments=count_assignments(open_answers, version, questions, documents),
+        open_assignments=open_assignments_of(
+            open_answers, version, questions, documents, taken=_count_taken(task, version)
+        ),
         per_assignment=per,
         pay=version.pay,
         minutes=minutes,
@@ -193,6 +233,13 @@ def count_open_answers(version: TaskVersion, items: Any) -> int:
     """
     wanted = F("redundancy") if version.published_at else version.redundancy
     return int(items.aggregate(n=Sum(Greatest(wanted - F("held"), 0)))["n"] or 0)
+
+
+def _count_taken(task: Task, version: TaskVersion) -> int:
+    """Count the assignments of a version that people did or are doing."""
+    if version.published_at is None:
+        return 0
+    return task.assignments.filter(IS_TAKEN, version=version).count()
 
 
 def _measured(task: Task) -> list[float]:

@@ -24,7 +24,7 @@ from django.db.models import (
 from django.db.models.functions import Coalesce, NullIf, Round, TruncDate
 from django.utils import timezone
 
-from annotation.authoring.selectors.cost import add_fee, count_assignments, fee_percents
+from annotation.authoring.selectors.cost import IS_TAKEN, add_fee, fee_percents, open_assignments_of
 from annotation.authoring.selectors.tasks import documents_of
 from annotation.models import Assignment, Item, LedgerEntry, PayoutLine, Project, Task, TaskVersion
 from annotation.models.assignments import AssignmentState
@@ -52,7 +52,7 @@ class TaskProgress:
     booked: Decimal  # approved pay, corrections, fees and what left without an approval
     waiting: Decimal  # pay and proposed bonus of work that is not settled
     ahead: Decimal  # pay of what is still to come, and the platform's fee on it and on what waits
-    open_assignments: int  # that the free slots make; the last one may be smaller
+    open_assignments: int  # that the free slots make at most; the last ones may be short
     pay: Decimal
 
     @property
@@ -103,6 +103,7 @@ def _work(tasks: Sequence[Task]) -> dict[int, dict[str, Any]]:
             imported=Count("pk", filter=submitted & work & Q(source="import")),
             leased=Count("pk", filter=leased & work),
             last=Max("submitted_at"),
+            taken=Count("pk", filter=IS_TAKEN & Q(version=F("task__current"))),
             leased_pay=Coalesce(Sum("pay", filter=leased), ZERO, output_field=MONEY),
             waiting_pay=Coalesce(
                 Sum("pay", filter=submitted & Q(settled_at__isnull=True)),
@@ -165,7 +166,11 @@ def progress_of(
         version = versions[task.pk]
         row, (n, slots) = work.get(task.pk, {}), items.get(task.pk, (0, 0))
         pay = version.pay if version else ZERO
-        still = count_assignments(slots, version, n, documents.get(task.pk, 0)) if version else 0
+        still = 0
+        if version is not None:
+            still = open_assignments_of(
+                slots, version, n, documents.get(task.pk, 0), taken=row.get("taken", 0)
+            )
         waiting = row.get("waiting_pay", ZERO) + bonus.get(task.pk, ZERO)
         coming = ZERO
         if task.state in (TaskState.OPEN, TaskState.PAUSED):

@@ -13,10 +13,12 @@ from django.utils.translation import gettext, gettext_lazy, ngettext, pgettext
 
 from annotation.authoring.selectors.cost import (
     IS_EARNED,
+    IS_TAKEN,
     add_fee,
     count_assignments,
     count_documents,
     fee_percents,
+    open_assignments_of,
 )
 from annotation.authoring.selectors.planned import planned_answers
 from annotation.models import (
@@ -55,7 +57,7 @@ class TaskRow:
     answers: int
     submitted: int
     earned: Decimal  # base pay of the work that people did or are doing, without rejected work
-    open_assignments: int  # that nobody has taken yet, while the task collects
+    open_assignments: int  # at most, that nobody has taken yet, while the task collects
     fee_percent: Decimal  # of the platform
     waiting: int  # submitted, and neither settled nor in a proposal
     leased: int
@@ -246,6 +248,7 @@ def rows_of(found: list[Task]) -> list[TaskRow]:
             filter=Q(state=AssignmentState.SUBMITTED, settled_at__isnull=True) & ~Exists(busy),
         ),
         leased=Count("pk", filter=held),
+        taken=Count("pk", filter=IS_TAKEN & Q(version=F("task__current"))),
         last=Max("submitted_at"),
     )
     books = _by_task(
@@ -301,7 +304,9 @@ def _row(
         answers=collected.answers,
         submitted=work.get("submitted", 0),
         earned=work.get("earned", ZERO),
-        open_assignments=count_assignments(free, version, items, documents),
+        open_assignments=open_assignments_of(
+            free, version, items, documents, taken=work.get("taken", 0)
+        ),
         fee_percent=fee_percent,
         waiting=work.get("waiting", 0),
         leased=work.get("leased", 0),

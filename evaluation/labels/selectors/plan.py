@@ -126,7 +126,7 @@ class Cost:
 
     def words(self, votes: int) -> str:
         """Describe the cost of so many workers per item, with pay and fee."""
-        return self.price.terms(votes * self.items)
+        return self.price.terms(votes * self.items, self.items)
 
     def people(self, votes: int) -> int:
         """Number of people needed for so many votes per item."""
@@ -134,7 +134,7 @@ class Cost:
 
     def total(self, votes: int) -> str:
         """With the platform's fee, by whole assignments."""
-        return money(self.price.cost(votes * self.items), self.price.currency)
+        return money(self.price.cost(votes * self.items, self.items), self.price.currency)
 
     def cells(self, votes: int) -> list[tuple[str, str]]:
         """Cells of the plan's table: labels, cost, people and, where a pace is given, days."""

@@ -13,7 +13,7 @@ from django.db.models import Count, Min
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.authoring.selectors.cost import add_fee, fee_percents
+from annotation.authoring.selectors.cost import add_fee, fee_percents, most_assignments
 from annotation.models import Assignment, Task, TaskVersion
 from annotation.models.assignments import AssignmentState
 from crowdqc.money import as_decimal, round_money
@@ -38,13 +38,19 @@ class Price:
     currency: str
     a_day: float  # of the last week, by whole assignments; 0 where none came
 
-    def cost(self, answers: int) -> Decimal:
+    def cost(self, answers: int, items: int = 0) -> Decimal:
         """Return the price of so many answers in whole assignments, fee included."""
-        return add_fee(self.pay * self.assignments(answers), self.fee)
+        return add_fee(self.pay * self.assignments(answers, items), self.fee)
 
-    def assignments(self, answers: int) -> int:
-        """Return the number of whole assignments for so many answers."""
-        return math.ceil(answers / max(1, self.per_assignment))
+    def assignments(self, answers: int, items: int = 0) -> int:
+        """Return the number of whole assignments for so many answers.
+
+        Of all answers to ``items``, the most that short assignments make of them.
+        """
+        size = max(1, self.per_assignment)
+        if not items:
+            return math.ceil(answers / size)
+        return most_assignments(answers, items=items, size=size, workers=-(-answers // items))
 
     def days(self, answers: int) -> int:
         """Return the days that so many answers take at last week's rate."""
@@ -81,14 +87,14 @@ class Price:
             a_day=(pace or 0) * per,
         )
 
-    def terms(self, answers: int) -> str:
+    def terms(self, answers: int, items: int = 0) -> str:
         """The cost with its factors: assignments, the pay of each, and the fee."""
-        cost = money(self.cost(answers), self.currency)
+        cost = money(self.cost(answers, items), self.currency)
         if not self.pay:
             return cost
         values = {
             "cost": cost,
-            "assignments": plural(self.assignments(answers), "assignment"),
+            "assignments": plural(self.assignments(answers, items), "assignment"),
             "pay": money(self.pay, self.currency),
             "fee": percent(self.fee / 100, 1),
         }

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
 from decimal import Decimal
 
 import pytest
+from django.db.models import Sum
 from django.urls import reverse
 
 from annotation.accounts.projects.actions import current_consent_text
@@ -15,6 +17,7 @@ from annotation.authoring.actions.tasks import create_task
 from annotation.authoring.actions.tasks import publish as publish_task
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.builder.publishing import Publishing
+from annotation.authoring.selectors.cost import most_assignments
 from annotation.authoring.selectors.progress import progress_of
 from annotation.authoring.selectors.tasks import task_row, versions_of
 from annotation.authoring.views.builder.context import republishing
@@ -22,6 +25,7 @@ from annotation.gallery.actions.examples import begin_task
 from annotation.gallery.templates import get_template, is_template_text, templates
 from annotation.models import Recruitment, Task
 from annotation.task_types import TYPES
+from evaluation.runs.planning.price import price_of
 from tests.annotation.pairs.pair_studies import HTMX, signed_in
 from tests.support.factories import (
     World,
@@ -298,12 +302,52 @@ def test_imported_answers_beyond_the_plan_hide_no_open_ones_and_cost_nothing(wor
     edit_draft(by=by, task=task, fields={"redundancy": 5})
     save_item(by=by, task=task, key="new", question="Where else do they nest?")
     dialog = Publishing(Build(task))
-    assert (dialog.cost.open_answers, dialog.cost.open_assignments) == (5, 3)
-    assert dialog.total == dialog.further_cost == Decimal("1.20")
+    assert (dialog.cost.open_answers, dialog.cost.open_assignments) == (5, 5)
+    assert dialog.total == dialog.further_cost == Decimal("2.00")
     publish_task(by=by, task=task)
     task.refresh_from_db()
     row = task_row(task)
     assert (row.answers, row.planned, row.pending, row.filled) == (16, 15, 5, 10)
-    assert not row.complete and row.outstanding == 3 and row.cost_limit == Decimal("1.20")
+    assert not row.complete and row.outstanding == 3 and row.cost_limit == Decimal("2.00")
     overview = progress_of([task])[0]
-    assert (overview.open_assignments, overview.ahead) == (3, Decimal("1.20"))
+    assert (overview.open_assignments, overview.ahead) == (5, Decimal("2.00"))
+
+
+def test_at_most_holds_though_last_assignments_are_short(world: World) -> None:
+    """3 items, 2 an assignment, 2 workers per item: both take 2 and then 1, at full pay."""
+    task = make_task(
+        world.project, 3, publish=False, redundancy=2, items_per_assignment=2, pay="1.00"
+    )
+    planned = price_of(task, task.version_or_draft()).cost(6, items=3)
+    limits = [Publishing(Build(task)).total, Build(task).cost().cost_limit, planned]
+    publish_task(by=world.requester, task=task)
+    for worker in [make_worker(world.project)] * 2 + [make_worker(world.project)] * 2:
+        claim_and_submit(task, worker)
+        task.refresh_from_db()
+        [overview] = progress_of([task])
+        limits += [task_row(task).cost_limit, overview.spent + overview.ahead]
+    earned = task.assignments.aggregate(s=Sum("pay"))["s"]
+    assert {*limits, earned} == {Decimal("4.00")}
+
+
+def test_no_order_of_workers_takes_more_assignments_than_the_bound() -> None:
+    rng = random.Random(1)
+    for _ in range(2000):
+        items, size, workers = rng.randint(1, 7), rng.randint(1, 4), rng.randint(1, 3)
+        free, met, taken = dict.fromkeys(range(items), workers), {}, 0
+        first = most = most_assignments(items * workers, items=items, size=size, workers=workers)
+        while sum(free.values()):
+            own = met.setdefault(rng.randint(1, 2 * workers + taken), set())
+            held = [item for item, left in free.items() if left and item not in own]
+            if not held:
+                continue
+            held = rng.sample(held, min(size, len(held)))
+            own.update(held)
+            free.update({item: free[item] - 1 for item in held})
+            taken += 1
+            still = most_assignments(
+                sum(free.values()), items=items, size=size, workers=workers, taken=taken
+            )
+            assert taken + still <= most
+            most = taken + still
+        assert taken <= first

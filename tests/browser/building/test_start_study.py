@@ -129,7 +129,7 @@ def test_a_sentiment_task_takes_under_eleven_clicks_after_signing_up(
     saves(page, "Pay per assignment", "1.00")
     clicks.press(page.get_by_role("link", name="Publish…"))
     clicks.press(page.locator("dialog").get_by_label("Keep them"))
-    clicks.press(page.locator("dialog").get_by_role("button", name="Publish for €18.00"))
+    clicks.press(page.locator("dialog").get_by_role("button", name="Publish for €20.00"))
     expect(page.locator(".state").first).to_contain_text("Open")
     assert Task.objects.get().items.count() == 30
     assert clicks.count <= 10
