@@ -181,4 +181,6 @@ def _pay(found: Facts) -> Step:
     if found.published and not paid.filter(published_at__isnull=False).exists():
         return Step(title, _("No task of this project pays"), True, "", url)
     text = _("A second person approves what you propose.")
+    if found.access.project.single_approval:
+        text = _("Propose and approve what is paid.")
     return Step(title, text, False, _("Open payouts"), url)
