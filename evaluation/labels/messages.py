@@ -52,12 +52,6 @@ MESSAGES = Catalogue(
         "label_agreement_fair": Message(_("Agreement is fair: α %(alpha)s (%(span)s)."), NOTE),
         "label_agreement_high": Message(_("Agreement is high: α %(alpha)s (%(span)s)."), NOTE),
         "label_methods_agree": Message(_("All methods agree on all %(items)s."), NOTE),
-        "label_ties": Message(
-            ngettext_lazy(
-                "%(n)s of %(items)s has no majority.", "%(n)s of %(items)s have no majority.", "n"
-            ),
-            NOTE,
-        ),
         "label_no_agreement": Message(_("These labels give no agreement coefficient."), NOTE),
         # What to do.
         "known_answers_wrong": Message(
@@ -77,8 +71,8 @@ MESSAGES = Catalogue(
         ),
         "decide_items": Message(
             ngettext_lazy(
-                "Methods disagree on %(items)s, which you can decide by hand.",
-                "Methods disagree on %(items)s, which you can decide by hand.",
+                "%(items)s is open: a tie, under .90, or methods differ.",
+                "%(items)s are open: a tie, under .90, or methods differ.",
                 "n",
             ),
             ACTION,
@@ -112,15 +106,10 @@ MESSAGES = Catalogue(
             ),
             NOTE,
         ),
-        "label_uncertain_items": Message(
-            ngettext_lazy("%(n)s item needs a look.", "%(n)s items need a look.", "n"),
-            WARNING,
-            detail=_("Most are ties, or near ties."),
-        ),
         "label_decided": Message(
             ngettext_lazy(
-                "%(n)s uncertain item is decided by hand.",
-                "%(n)s uncertain items are decided by hand.",
+                "%(n)s item is decided by hand.",
+                "%(n)s items are decided by hand.",
                 "n",
             ),
             NOTE,

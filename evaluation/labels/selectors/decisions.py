@@ -12,8 +12,7 @@ from annotation.models import Item, Task
 from annotation.work.snapshots import labels as collected
 from annotation.work.snapshots.labels import LabelField
 from evaluation.labels.run import RUNS
-from evaluation.labels.selectors.study import ShownField
-from evaluation.models import ItemLabel, LabelDecision, Run
+from evaluation.models import LabelDecision
 
 # Of rows of ItemLabel: that somebody decided the label of the item in the field.
 IS_DECIDED = Exists(LabelDecision.objects.of_label())
@@ -72,9 +71,3 @@ def of_item(task: Task, item: Item) -> list[Deciding]:
     found = LabelDecision.objects.standing().filter(item=item).select_related("by")
     kept = {one.field: one for one in found}
     return [Deciding(item, field, kept.get(field.name)) for field in fields]
-
-
-def decided_uncertain(run: Run, field: ShownField) -> int:
-    """Count the items on which the run's methods differ and a person decided."""
-    rows = ItemLabel.objects.filter(run=run, dimension=field.name, extra__differ=True)
-    return rows.filter(IS_DECIDED).count()

@@ -12,7 +12,7 @@ from annotation.models import Task
 from crowdqc.numbers import count, interval, plural, score
 from evaluation.labels.messages import MESSAGES
 from evaluation.labels.results import WORSE
-from evaluation.labels.selectors.study import MethodsAgree, alpha_of, fraction
+from evaluation.labels.selectors.study import alpha_of, fraction, methods_agree
 from evaluation.labels.selectors.workers import WorkerRow
 from evaluation.methods.core.units import wilson
 from evaluation.models import Run
@@ -69,17 +69,11 @@ def _agreement(run: Run, figures: Figures) -> str:
 
 
 def _methods(run: Run, summary: Figures) -> str:
-    """How many items have no majority, or that all methods agree.
-
-    "" where no item has the votes for them to differ; on which they differ is an action.
-    """
+    """Say that all methods agree; "" where they do not, or no item has the votes to differ."""
     if not summary.get("compared", summary["items"]):
         return ""
-    found, items = MethodsAgree.of(run), plural(summary["items"], "item")
-    if found.tied:
-        return MESSAGES.text("label_ties", n=found.tied, items=items)
-    same = found.same == found.items
-    return MESSAGES.text("label_methods_agree", items=items) if same else ""
+    items = plural(summary["items"], "item")
+    return MESSAGES.text("label_methods_agree", items=items) if methods_agree(run) else ""
 
 
 def agreement_words(alpha: float, low: float | None, high: float | None) -> str:
@@ -106,11 +100,8 @@ def is_settled(figures: Figures) -> bool:
     return not summary["unknown"] and summary["not_scored"] < summary["workers"]
 
 
-def actions_of(run: Run, figures: Figures, decided: int) -> Iterator[Finding]:
-    """Yield what to do before the labels are used, most urgent first.
-
-    ``decided``: the number of items on which methods differ and people decided.
-    """
+def actions_of(run: Run, figures: Figures, open_items: int) -> Iterator[Finding]:
+    """Yield what to do before the labels are used, most urgent first."""
     summary = figures["summary"]
     if run.task is not None and run.task.trace_sources.exists():
         url = reverse("trace_list", args=[run.project_id])
@@ -125,12 +116,12 @@ def actions_of(run: Run, figures: Figures, decided: int) -> Iterator[Finding]:
         lowest = f"{workers}?run={run.number}&sort=competence&dir=up"
         action = Action(_("Show lowest first"), lowest)
         yield MESSAGES.find("label_weak_workers", action=action, n=weak)
-    if (n := summary["any_differ"] - decided) > 0:
-        shown = plural(n, "item")
+    if open_items:
+        shown = plural(open_items, "item")
         action = Action(
-            _("Decide %(items)s") % {"items": shown}, f"{items}?run={run.number}&show=differ"
+            _("Decide %(items)s") % {"items": shown}, f"{items}?run={run.number}&show=open"
         )
-        yield MESSAGES.find("decide_items", action=action, items=shown, n=n)
+        yield MESSAGES.find("decide_items", action=action, items=shown, n=open_items)
 
 
 def _known_wrong(figures: Figures, url: str) -> Iterator[Finding]:
@@ -197,9 +188,7 @@ def _known(
         yield MESSAGES.find("label_known_unseen", n=unseen)
 
 
-def item_warnings(figures: Figures, decided: int) -> Iterator[Finding]:
-    """Yield warnings to read before using the list of items."""
-    if (n := figures["summary"]["any_differ"] - decided) > 0:
-        yield MESSAGES.find("label_uncertain_items", n=n)
+def item_notes(decided: int) -> Iterator[Finding]:
+    """Yield notes beside the list of items."""
     if decided:
         yield MESSAGES.find("label_decided", n=decided)

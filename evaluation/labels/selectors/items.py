@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,8 +22,8 @@ from django.db.models import (
 )
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from annotation.models import Membership
 from annotation.work.snapshots.labels import labels_of_worker
@@ -43,15 +42,13 @@ PER_PAGE = 50
 FIGURES = ("certainty", "summary", votes_used.FIGURE)
 FILTERS = {
     "all": _("All"),
+    "open": pgettext_lazy("state of a label", "Open"),
     "split": _("Split votes"),
-    "differ": _("Methods differ"),
-    "unsure": _("Under .90"),
     "known": _("Known answers"),
     "decided": _("Decided"),
 }
-DECIDABLE = ("differ", "unsure", "decided")  # the filters under which labels are decided
+DECIDABLE = ("open", "decided")  # the filters under which labels are decided
 COMPARED = ("majority", "dawid_skene", "mace")
-OPEN = 1  # the last place of labels that a person should look at
 Told = Mapping[str, Any]
 # Whether an item has votes for more than one label.
 IS_SPLIT = Func(
@@ -65,25 +62,34 @@ IS_SPLIT = Func(
 
 
 def _rows(run: Run) -> QuerySet[ItemLabel]:
-    """Labels with ``sure`` (the posterior) and ``place``: what to look at comes first."""
+    """Labels with ``sure`` (the posterior), ``is_open`` and ``place``: open ones come first.
+
+    Open are those that methods differ on, without a majority or under SURE, and not decided.
+    """
     sure = Cast(KeyTextTransform("posterior", "extra"), FloatField())
+    uncertain = Q(extra__differ=True) | Q(extra__majority="") | Q(sure__lt=SURE)
+    is_open = Case(
+        When(Q(is_decided=False) & uncertain, then=Value(True)),
+        default=Value(False),
+        output_field=BooleanField(),
+    )
     place = Case(
-        When(extra__differ=True, then=Value(0)),
-        When(Q(extra__majority="") | Q(sure__lt=SURE), then=Value(1)),
+        When(is_open=True, extra__differ=True, then=Value(0)),
+        When(is_open=True, then=Value(1)),
         When(extra__dawid_skene="", then=Value(4)),
         When(sure__isnull=True, then=Value(3)),
         default=Value(2),
         output_field=IntegerField(),
     )
     rows = ItemLabel.objects.filter(run=run).annotate(sure=sure, is_decided=decisions.IS_DECIDED)
+    rows = rows.annotate(is_open=is_open)
     return rows.annotate(place=place, is_split=IS_SPLIT, **LABEL)
 
 
 CONDITIONS = {
     "all": Q(),
+    "open": Q(is_open=True),
     "split": Q(is_split=True),
-    "differ": Q(place=0),
-    "unsure": Q(sure__lt=SURE),
     "known": ~Q(extra__gold=""),
     "decided": Q(is_decided=True),
 }
@@ -110,8 +116,22 @@ def labelled_rows(run: Run, only: WorkersLabels | None = None) -> QuerySet[ItemL
 
 
 def first_filter(run: Run) -> str:
-    """The filter that the page opens on: split votes, where there are any."""
-    return "split" if _rows(run).filter(CONDITIONS["split"]).exists() else "all"
+    """The filter that the page opens on: open items, where there are any."""
+    return "open" if _rows(run).filter(CONDITIONS["open"]).exists() else "all"
+
+
+@dataclass(frozen=True)
+class DecisionCounts:
+    """How many items of a run are open, and how many are decided by hand."""
+
+    open: int
+    decided: int
+
+    @classmethod
+    def of(cls, run: Run) -> DecisionCounts:
+        """Count them as the filters of the page of items do (1 query)."""
+        names = ("open", "decided")
+        return cls(**_rows(run).aggregate(**{x: Count("pk", filter=CONDITIONS[x]) for x in names}))
 
 
 def item_list(
@@ -152,7 +172,6 @@ def item_list(
         "classes": [(charts.class_key(at), label) for at, (_, label) in enumerate(field.options)]
         if len(field.options) <= charts.SHAPES
         else [],
-        "where": _count_differences(told["certainty"]),
         "certainty": told["certainty"],
     }
 
@@ -161,32 +180,17 @@ def _filters(
     told: Told, chosen: str, rows: QuerySet[ItemLabel], *, whole: bool
 ) -> list[dict[str, Any]]:
     """The filters with their sizes: of the ``whole`` run as it told them, else counted."""
-    certainty = told["certainty"]
-    counted = ("decided", "split") if whole else tuple(CONDITIONS)
+    counted = ("open", "decided", "split") if whole else tuple(CONDITIONS)
     sizes = rows.aggregate(**{slug: Count("pk", filter=CONDITIONS[slug]) for slug in counted})
     if whole:
         sizes |= {
-            "all": certainty["items"],
-            "differ": told["summary"]["any_differ"],
-            "unsure": certainty["low"],
+            "all": told["certainty"]["items"],
             "known": told["summary"]["known"],
         }
     return [
         {"slug": slug, "label": label, "n": sizes[slug], "current": slug == chosen}
         for slug, label in FILTERS.items()
     ]
-
-
-def _count_differences(certainty: Told) -> list[tuple[str, int]]:
-    """Count the items that two methods label differently."""
-    found = [
-        (
-            gettext("%(first)s and %(second)s") % {"first": NAMES[first], "second": NAMES[second]},
-            certainty["pairs"][f"{first} {second}"],
-        )
-        for first, second in itertools.combinations(COMPARED, 2)
-    ]
-    return [*found, (gettext("Ties in the majority"), certainty["ties"])]
 
 
 def _line(row: Any, field: ShownField) -> dict[str, Any]:
@@ -210,7 +214,7 @@ def _line(row: Any, field: ShownField) -> dict[str, Any]:
         "tie": not extra["majority"],
         "posterior": extra["posterior"],
         "line": charts.posterior_line(extra["posterior"]) if extra["posterior"] is not None else "",
-        "open": row.place <= OPEN,
+        "open": row.is_open,
         "gold": field.word(extra["gold"]) if extra["gold"] else "",
         "right": extra["gold"] == row.item_label,
     }

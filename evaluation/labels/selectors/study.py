@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -96,27 +96,10 @@ def alpha_of(told: Told) -> Told | None:
     return next((row for row in rows if row["coefficient"] == "krippendorff_nominal"), None)
 
 
-@dataclass(frozen=True)
-class MethodsAgree:
-    """On how many items of a run all methods agree, and how many have no majority.
-
-    An item without a majority is none that all methods agree on.
-    """
-
-    items: int
-    same: int
-    tied: int
-
-    @classmethod
-    def of(cls, run: Run) -> MethodsAgree:
-        """Count the run's items."""
-        tied = Q(extra__majority="")
-        found = ItemLabel.objects.filter(run=run).aggregate(
-            items=Count("pk"),
-            same=Count("pk", filter=Q(extra__differ=False) & ~tied),
-            tied=Count("pk", filter=tied),
-        )
-        return cls(**found)
+def methods_agree(run: Run) -> bool:
+    """Whether all methods give every item of a run the same label; a tie is no label."""
+    apart = Q(extra__differ=True) | Q(extra__majority="")
+    return not ItemLabel.objects.filter(apart, run=run).exists()
 
 
 def basis(run: Run, told: Told) -> str:

@@ -22,12 +22,12 @@ from annotation.work.snapshots.turns import turn_fields
 from crowdqc.errors import Missing
 from evaluation.labels import joined
 from evaluation.labels.run import LABELS
-from evaluation.labels.selectors import decisions, findings, study, tables
+from evaluation.labels.selectors import findings, study, tables
 from evaluation.labels.selectors import items as item_reads
 from evaluation.labels.selectors import kinds as kind_reads
 from evaluation.labels.selectors import models as model_reads
 from evaluation.labels.selectors import workers as worker_reads
-from evaluation.labels.selectors.items import WorkersLabels
+from evaluation.labels.selectors.items import DecisionCounts, WorkersLabels
 from evaluation.labels.selectors.study import ShownField
 from evaluation.models import Run
 from evaluation.results.files import csv_of
@@ -117,7 +117,7 @@ def told_frame(
         one["n"] = sizes.get(one["slug"])
     context.update(
         field=field,
-        decided=decisions.decided_uncertain(run, field),
+        decisions=DecisionCounts.of(run),
         run_choices=study.run_choices(context["task"]),
         basis=study.basis(run, told),
         recipe=reads.recipe_pairs(run, told.get("recipe")),
@@ -134,10 +134,9 @@ def screen_of(
     warnings: Iterable[Finding] = (),
 ) -> Screen:
     """Return the screen of a page: verdict, next action, warnings."""
-    decided = context["decided"]
     action = choose_action(
         context["study_state"],
-        *findings.actions_of(run, told, decided),
+        *findings.actions_of(run, told, context["decisions"].open),
         settled=findings.is_settled(told),
     )
     models = context["models_untested"]
@@ -242,7 +241,7 @@ def worker(request: HttpRequest, project_id: int, task_id: int, worker_id: int) 
 @require_safe
 @open_to_viewers
 def items(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
-    """Page of items: votes, label and certainty; those with split votes unless asked otherwise.
+    """Page of items: votes, label and certainty; the open ones unless asked otherwise.
 
     ``?worker=`` shows the items of one worker with their label.
     """
@@ -263,7 +262,7 @@ def items(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
             run, told, field, chosen=chosen, page=request.GET.get("page"), only=only
         ),
         screen=screen_of(
-            run, context, told, reliable, findings.item_warnings(told, context["decided"])
+            run, context, told, reliable, findings.item_notes(context["decisions"].decided)
         ),
     )
     return render(request, "evaluation/labels/items/items.html", context)

@@ -14,10 +14,8 @@ from annotation.models import Answer, AuditEntry, Item, Task, User
 from annotation.work.snapshots import labels as collected
 from crowdqc.errors import Conflict, Invalid
 from evaluation.labels import actions, dataset
-from evaluation.labels.selectors import decisions
-from evaluation.labels.selectors.study import ShownField
+from evaluation.labels.selectors.items import DecisionCounts, labelled_rows
 from evaluation.models import ItemLabel, LabelDecision, Run
-from evaluation.runs.selectors import lists as reads
 from tests.evaluation.corpora import labels as corpus
 from tests.evaluation.corpora.pair_study import client_of, page, text_of
 from tests.evaluation.labels.test_runs import scored
@@ -122,7 +120,7 @@ def test_no_method_answer_or_known_answer_ever_sees_a_decision(task: Task) -> No
 def test_a_label_is_decided_in_the_list_and_revoked_on_the_page_of_the_item(task: Task) -> None:
     run = scored(task)
     item, owner = item_of(task, run), str(task.project.owner)
-    listed = page(task, "label_items", query="?show=differ")
+    listed = page(task, "label_items", query="?show=open")
     assert f'action="{address(task, item)}"' in listed
     client = client_of(task)
     sent = {"field": corpus.FIELD, "label": "not_in_source", "reason": "It says nothing of it."}
@@ -156,19 +154,18 @@ def test_what_is_wrong_stands_in_the_form_and_the_page_keeps_what_was_written(ta
 
 def test_the_verdict_counts_what_is_decided_and_asks_for_the_rest(task: Task) -> None:
     run = scored(task)
-    rows = list(ItemLabel.objects.filter(run=run, extra__differ=True).select_related("item"))
+    rows = list(labelled_rows(run).filter(is_open=True).select_related("item"))
     assert len(rows) > 1
     decide(task, rows[0].item)
     html = page(task, "label_items")
-    assert {"label_uncertain_items", "label_decided"} <= set(findings_in(html))
-    assert "1 uncertain item is decided by hand." in text_of(html)
+    left = len(rows) - 1
+    assert "label_decided" in findings_in(html)
+    assert html.count('<td class="votes"') == left == html.count("mark-undecided")
     for row in rows[1:]:
         decide(task, row.item)
-    field = ShownField.of(reads.figures_of(run, "field"))
-    assert decisions.decided_uncertain(run, field) == len(rows)
+    assert DecisionCounts.of(run) == DecisionCounts(open=0, decided=len(rows))
     codes = findings_in(page(task, "label_items"))
     assert "label_decided" in codes
-    assert not {"label_uncertain_items", "decide_items"} & set(codes)
 
 
 def test_files_and_programs_get_decisions_in_columns_of_their_own(task: Task) -> None:

@@ -18,6 +18,7 @@ from annotation.accounts.projects.actions import remove_member
 from annotation.authoring.actions import tasks
 from annotation.authoring.actions.items import save_item
 from annotation.models import Answer, ChoiceValue, Membership, SpanValue, Task
+from evaluation.labels.results import SURE
 from evaluation.labels.selectors import findings, study, tables
 from evaluation.labels.selectors.shared import shared_items
 from evaluation.models import ItemLabel, Run, RunState, WorkerScore
@@ -198,50 +199,42 @@ def test_an_opened_worker_shows_agreement_over_time_and_what_can_be_said_of_it()
     assert "no change can be told." in text
 
 
-def test_items_stand_with_their_votes_label_and_certainty_split_ones_first(
+def test_items_stand_with_their_votes_label_and_certainty_open_ones_first(
     task: Task, run: Run
 ) -> None:
-    opened = page(task, "label_items")
-    split = [
+    labels = list(ItemLabel.objects.filter(run=run))
+    uncertain = [
         one
-        for one in ItemLabel.objects.filter(run=run)
-        if sum(n > 0 for n in one.extra["votes"].values()) > 1
+        for one in labels
+        if one.extra["differ"] or not one.extra["majority"] or one.extra["posterior"] < SURE
     ]
-    assert text_of(opened).count("Claim number") == min(len(split), 50)
-    assert f'Split votes <span class="n">{len(split)}' in opened
+    n = len(uncertain)
+    assert 1 < n < 50
+    opened = page(task, "label_items")
+    shown = text_of(opened)
+    assert shown.count("Claim number") == n == opened.count("mark-undecided")
+    assert f'Open <span class="n">{n}' in opened
+    for one in uncertain:
+        assert one.item.key in shown
+        assert reverse("task_item", args=[task.project_id, task.pk, one.item_id]) in opened
+    split = [one for one in labels if sum(n > 0 for n in one.extra["votes"].values()) > 1]
     html = page(task, "label_items", query="?show=all")
     text = text_of(html)
-    assert "All 60" in text and "Known answers 12" in text
-    differ = ItemLabel.objects.filter(run=run, extra__differ=True)
-    shown = text_of(page(task, "label_items", query="?show=differ"))
-    for one in differ:
-        assert one.item.key in shown
-        other = {one.extra[name] for name in ("majority", "mace")} - {one.label, ""}
-        assert other or "tie" in shown
-    assert shown.count("Claim number") == differ.count()
-    assert "label_uncertain_items" in findings_in(html)
-    n = differ.count()
-    assert n > 1 and "All methods agree" not in text
-    *_, decide = findings.actions_of(run, reads.figures_of(run), decided=0)
+    assert "All 60" in text and "Known answers 12" in text and f"Split votes {len(split)}" in text
+    assert "All methods agree" not in text
+    *_, decide = findings.actions_of(run, reads.figures_of(run), n)
     assert decide.code == "decide_items" and decide.action is not None
-    assert str(decide.action.label) == f"Decide {n} items"
-    assert decide.action.url.endswith(f"?run={run.number}&show=differ")
-    done = findings.actions_of(run, reads.figures_of(run), decided=n)
+    assert str(decide.action.label) == f"Decide {n} items" and f"{n} items" in decide.text
+    assert decide.action.url.endswith(f"?run={run.number}&show=open")
+    done = findings.actions_of(run, reads.figures_of(run), 0)
     assert "decide_items" not in [one.code for one in done]
-    listed = page(task, "label_items", query="?show=differ")
-    for one in differ:
-        assert reverse("task_item", args=[task.project_id, task.pk, one.item_id]) in listed
     known = page(task, "label_items", query="?show=known")
     assert text_of(known).count("Claim number") == 12
-    least = text_of(page(task, "label_items", query="?show=unsure"))
-    sure = [one for one in ItemLabel.objects.filter(run=run) if one.extra["posterior"] >= 0.9]
-    assert sure and not any(f"{one.item.key} " in least for one in sure)
-    one = differ.first() or ItemLabel.objects.filter(run=run).first()
-    assert one is not None and sum(one.extra["votes"].values()) == one.n
+    assert all(sum(one.extra["votes"].values()) == one.n for one in uncertain)
 
 
-def test_the_count_of_agreement_has_every_item_of_the_run_and_no_tie(task: Task, run: Run) -> None:
-    """A tie is no majority to agree with; nothing is said where no item has 3 votes."""
+def test_all_methods_agree_only_where_no_item_is_a_tie(task: Task, run: Run) -> None:
+    """Nothing is said where no item has 3 votes."""
     figures = reads.figures_of(run)
 
     def detail(**summary: int) -> str:
@@ -249,16 +242,15 @@ def test_the_count_of_agreement_has_every_item_of_the_run_and_no_tie(task: Task,
         return findings.verdict_of(run, changed, None).detail
 
     rows = ItemLabel.objects.filter(run=run)
-    agreed = rows.filter(extra__differ=False).exclude(extra__majority="")
-    for row in agreed[:2]:
-        row.extra["majority"] = ""
+    for row in rows:
+        row.extra |= {"differ": False, "majority": row.label}
         row.save(update_fields=["extra"])
-    tied = rows.filter(extra__majority="").count()
-    assert study.MethodsAgree.of(run) == study.MethodsAgree(rows.count(), agreed.count(), tied)
-    assert tied >= 2
-    said = f"{tied} of {rows.count()} items have no majority"
-    assert said in detail(compared=50) and said in text_of(page(task, "label_items"))
+    assert study.methods_agree(run) and "All methods agree" in detail(compared=50)
     assert "All methods agree" not in detail(compared=0)
+    row = rows[0]
+    row.extra["majority"] = ""
+    row.save(update_fields=["extra"])
+    assert not study.methods_agree(run) and "All methods agree" not in detail(compared=50)
 
 
 def test_brier_and_log_score_and_left_out_votes_stand_beside_accuracy(task: Task, run: Run) -> None:
