@@ -19,8 +19,8 @@ from evaluation.models import Run
 from evaluation.replacement import actions, next_items
 from evaluation.replacement import selectors as reads
 from evaluation.replacement.selectors import asking, files, judging
+from evaluation.replacement.selectors.first_step import first_step
 from evaluation.results.images import POLICY
-from evaluation.runs.model_answers import model_answers
 from evaluation.runs.next_actions import page_screen
 from evaluation.runs.pages import number_of
 from evaluation.runs.run_types import require_fit
@@ -35,7 +35,8 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     """A verdict a model; ``?model=`` opens one model's people."""
     task, run, context = _frame(request, project_id, task_id, "verdict")
     if run is None:
-        context["answered"] = model_answers(task)
+        requester = context["access"].is_requester
+        context["step"] = first_step(task, context["method"], requester=requester)
     else:
         told = run_reads.figures_of(run)
         context.update(

@@ -51,6 +51,9 @@ class LLMRunSpec:
         What must be there before anything can be chosen: sentence, why, url, label; or {}.
     fits
         Whether a task of a shape that it is for is asked so at all.
+    answers_items
+        Whether its answers to a task are of the kind that people give, so that models can be
+        compared with them.
     use
         The use of the models that can be asked (``LanguageModel.Use``).
     """
@@ -66,6 +69,7 @@ class LLMRunSpec:
     lacking: Callable[[Task], Mapping[str, str]] = lambda task: {}
     whole: Callable[[Task, Mapping[str, Any]], Plan] | None = None
     fits: Callable[[Task], bool] = lambda task: True
+    answers_items: Callable[[Task], bool] = lambda task: False
     use: str = "chat"
 
     def check(self, **params: Any) -> None:

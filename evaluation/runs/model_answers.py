@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Answer, Task
 from crowdqc.numbers import plural
+from evaluation.methods.replacement.annotator import ITEMS
 from evaluation.methods.replacement.method import METHOD as REPLACEMENT
 from evaluation.models import RunState
 from evaluation.results.findings import Action, Finding
@@ -49,6 +50,21 @@ def untested_models(task: Task) -> Finding | None:
         models=plural(found["models"], "model"),
         n=found["n"],
     )
+
+
+def count_comparable_people(task: Task) -> int:
+    """Count the people with as many items as a test takes that another person answered as well.
+
+    Where models have answered, only items that one of them answered. Fewer than ``PEOPLE``: no
+    test can succeed. Two queries.
+    """
+    people = adapter_of(task).counting_rows(task).filter(worker__isnull=False).order_by()
+    by_item = people.values("item").annotate(people=Count("worker", distinct=True))
+    beside = people.filter(item__in=by_item.filter(people__gte=2).values("item"))
+    if _answers(task).exists():
+        beside = beside.filter(item__in=_answers(task).values("item"))
+    by_person = beside.values("worker").annotate(items=Count("item", distinct=True))
+    return by_person.filter(items__gte=ITEMS).count()
 
 
 def _answers(task: Task) -> QuerySet[Answer]:

@@ -243,6 +243,7 @@ ASKING = LLMRunSpec(
         "prompt": {"choices": own.choices(task.project_id, list(PURPOSES.values()))},
     },
     whole=lambda task, params: _plan(task, params, texts_of(task), 0),
+    answers_items=lambda task: True,
 )
 
 

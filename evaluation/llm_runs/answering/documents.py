@@ -25,6 +25,7 @@ class DocumentQuestions(Questions):
 
     does, given = gettext_noop("%(model)s answers %(items)s"), "answer"
     noun = "question"
+    answers_items = False
     results = ""
     passage_label = gettext_noop("Show the model the document")
     next_step = (

@@ -43,6 +43,7 @@ class Questions:
     family = ""  # it takes the strategies whose names begin so; "": those of no family
     does, given = gettext_noop("%(model)s answers %(items)s"), "answer"  # in words
     results = "task_results_systems"  # where its answers stand; "" for no page of their own
+    answers_items = True  # as people do; else the answers become new items
     noun = ""  # what is answered, where it is not called as the task's items are
     shows_examples = False  # whether answers of people can be examples in its prompts
     passage_label = ""  # of the choice to show what people are shown, where it is no one text

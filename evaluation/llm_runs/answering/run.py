@@ -325,6 +325,7 @@ ANSWERS = LLMRunSpec(
     next_step=_next_step,
     whole=lambda task, params: _plan(task, params, answer_requests(task, params), 0),
     fits=lambda task: questions_for(task).fits(task),
+    answers_items=lambda task: questions_for(task).answers_items,
 )
 
 

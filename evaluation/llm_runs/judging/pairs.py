@@ -311,6 +311,7 @@ JUDGE_PAIRS = LLMRunSpec(
     noun="vote",
     next_step=_next_step,
     whole=lambda task, params: _plan(task, params, vote_requests(task, params), 0),
+    answers_items=lambda task: True,
 )
 
 

@@ -132,11 +132,15 @@ def curve_of(told: Told, model: int, at: int, name: str) -> str:
 def facts(run: Run, chosen: ModelRow) -> list[tuple[str, str]]:
     """List the facts that the test is based on, as (name, value)."""
     counts = run.snapshot.counts if run.snapshot else {}
+    people = [(_("Compared with the model"), count(chosen.people))] if chosen.verdict else []
+    shared = (
+        _("Of them tested with %(name)s") if chosen.verdict else _("Of them answered by %(name)s")
+    )
     return [
         (_("Annotators"), count(counts.get("workers", 0))),
-        (_("Compared with the model"), count(chosen.people)),
+        *people,
         (_("Items that people answered"), count(counts.get("questions", 0))),
-        (_("Of them tested with %(name)s") % {"name": chosen.short}, count(chosen.n)),
+        (shared % {"name": chosen.short}, count(chosen.n)),
         (_("Answers of people"), count(counts.get("answers", 0))),
         (_("Answers of models"), count(counts.get("system_answers", 0))),
     ]

@@ -23,9 +23,12 @@ from evaluation.methods.replacement import method
 from evaluation.models import Run, RunState
 from evaluation.replacement import texts as replacement_texts
 from evaluation.replacement.selectors.advice import advice
+from evaluation.replacement.selectors.first_step import first_step
 from evaluation.replacement.selectors.tables import ModelRow
+from evaluation.replacement.selectors.verdicts import facts, model_rows
 from evaluation.runs import engine as runs
 from evaluation.runs.freezing.snapshots import AnswersDataset
+from evaluation.runs.model_answers import count_comparable_people
 from evaluation.runs.selectors import lists as reads
 from tests.evaluation.corpora import checks as checks_corpus
 from tests.evaluation.corpora import labels as corpus
@@ -136,12 +139,33 @@ def test_people_and_a_model_together_say_the_share_of_a_class_more_exactly(task:
 
 
 def test_with_too_few_items_the_test_is_refused_with_the_reason(task: Task) -> None:
+    assert count_comparable_people(task) == 8
     few = Item.objects.filter(task=task).order_by("position")[20:]
     Answer.objects.filter(item__in=few).delete()
-    finished_run(task)
+    step = first_step(task, "replacement", requester=True)
+    assert step.url == reverse("task", args=[task.project_id, task.pk])
+    assert step.missing.startswith("0 people") and step.missing in page(task)
+    run = finished_run(task)
     text = page(task)
     assert "could not be tested" in text
     assert "The test needs 3 people with 30 items each" in text
+    told = reads.figures_of(run)
+    [row, *_] = model_rows(told, round(100 * run.params["epsilon"]))
+    names = [name for name, _ in facts(run, row)]
+    assert f"Of them answered by {row.short}" in names
+    assert not {f"Of them tested with {row.short}", "Compared with the model"} & set(names)
+
+
+def test_before_a_model_answers_the_page_leads_to_what_gives_the_test_its_answers() -> None:
+    for task, address, kind in (
+        (pair_corpus.make_rated(topics=1), "task_import", "judgments"),
+        (pair_corpus.make_task(topics=1, sources=3), "task_ask", "judge_pairs"),
+        (corpus.make_labelled(items=5, workers=2, known=0, guessing=0), "task_ask", "answers"),
+    ):
+        step = first_step(task, "replacement", requester=True)
+        assert step.url == reverse(address, args=[task.project_id, task.pk, kind])
+        own = reverse("replacement", args=[task.project_id, task.pk])
+        assert f'href="{step.url}"' in html_of(client_of(task).get(own))
 
 
 def test_what_was_frozen_is_what_is_tested_and_a_page_costs_no_more_for_more_people(
