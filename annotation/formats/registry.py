@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy
 
 from annotation.accounts.plugins.selectors import enabled_plugins
 from annotation.authoring.actions.known import import_known
+from annotation.authoring.actions.tasks import can_change_type
 from annotation.authoring.actions.think_topics import add_samples
 from annotation.authoring.actions.writing_topics import add_topics, fill_topics
 from annotation.chats.readers.files import holds_chats
@@ -59,6 +60,11 @@ from annotation.models import Task
 from annotation.pairs.actions.rating_documents import add_documents
 from annotation.pairs.actions.topics import add_pairs
 from annotation.task_types import get_type
+from annotation.task_types.free_text.type import FreeText
+from annotation.task_types.labels.content import FILES
+from annotation.task_types.labels.type import Labels as Labelled
+from annotation.task_types.pairwise.type import Pairwise
+from annotation.task_types.rating.type import Rating
 from annotation.work.snapshots import judgments
 from crowdqc import plugins
 from crowdqc.api import PluginError, RowFormat
@@ -510,6 +516,40 @@ def recognise_table(columns: Sequence[str], rows: Sequence[Row]) -> tuple[str, d
     if sides and is_open and slug in ("", LabelTable.slug):
         return ComparisonTable.slug, fits
     return slug or LabelTable.slug, fits
+
+
+@dataclass(frozen=True)
+class FileUse:
+    """What the rows of a file may become: items of a type of tasks."""
+
+    format: str
+    type: str
+    title: Text
+
+    @property
+    def slug(self) -> str:
+        return f"{self.type}.{self.format}"
+
+
+# What a file with items may be chosen to be.
+FILE_USES = (
+    FileUse(LabelItems.slug, Labelled.slug, gettext_lazy("Items to label")),
+    FileUse(Pairs.slug, Pairwise.slug, gettext_lazy("Pairs to compare, a pair a row")),
+    FileUse(Candidates.slug, Pairwise.slug, gettext_lazy("Texts to compare, a text a row")),
+    FileUse(Candidates.slug, Rating.slug, gettext_lazy("Texts to rate")),
+    FileUse(Items.slug, FreeText.slug, gettext_lazy("Questions to answer")),
+)
+
+
+def file_uses(task: Task, kind: str) -> list[FileUse]:
+    """What an upload of this kind may be chosen to be; a draft without items changes its type."""
+    if kind not in {one.format for one in FILE_USES} or kind not in kinds_of(task):
+        return []
+    draft = task.versions.latest("number")
+    if draft.settings.get("content") in FILES:
+        return []
+    is_free = can_change_type(task)
+    return [one for one in FILE_USES if one.type == task.type or is_free]
 
 
 def recognise_texts(columns: Sequence[str]) -> str:

@@ -100,10 +100,18 @@ def create_task(
     there = find_task_of_form(by=by, project=project, key=key)
     if there is not None:
         return there
-    task_type = get_type(type)
+    get_type(type)
     title = clean_title(title, needed=_("A task needs a title."))
     quotas.require_project_quota("tasks", project)
     task = Task.objects.create(project=project, type=type, created_by=by, form_key=key)
+    _begin_version(task, title)
+    record(by=by, project=project, action="task.create", on=task, type=type)
+    return task
+
+
+def _begin_version(task: Task, title: str) -> None:
+    """Create the first draft of a task, with the usual rules of its type."""
+    task_type = get_type(task.type)
     TaskVersion.objects.create(
         task=task,
         number=1,
@@ -111,8 +119,29 @@ def create_task(
         settings=task_type.clean_settings({}),
         **task_type.begins_with,
     )
-    record(by=by, project=project, action="task.create", on=task, type=type)
-    return task
+
+
+def can_change_type(task: Task) -> bool:
+    """Whether a task is a draft without items, so that it may become one of another type."""
+    is_draft = task.state == TaskState.DRAFT and task.current_id is None
+    return is_draft and not task.items.exists() and task.versions.count() == 1
+
+
+@transaction.atomic
+def change_type(*, by: User, task: Task, type: str) -> None:
+    """Make an empty draft one of another type, with the usual rules of that type.
+
+    Raises Conflict where it has items or was published.
+    """
+    task = Task.objects.select_for_update().get(pk=task.pk)
+    if not can_change_type(task):
+        raise Conflict(_("The task has items already: its type stays."))
+    draft = task.versions.get()
+    task.type = get_type(type).slug
+    task.save(update_fields=["type"])
+    draft.delete()
+    _begin_version(task, draft.title)
+    record(by=by, project=task.project, action="task.type", on=task, type=type)
 
 
 @transaction.atomic

@@ -16,12 +16,13 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.accounts import quotas
+from annotation.authoring.actions.tasks import change_type
 from annotation.files.reading.limits import check_size
 from annotation.files.reading.sources import GZIP, ZIP, Source, of_bytes, refuse_foreign
 from annotation.files.reading.values import displayable
 from annotation.files.stored.actions import forget, store
 from annotation.formats.actions.imports import Report
-from annotation.formats.registry import TABLES, format_for, get_format
+from annotation.formats.registry import TABLES, file_uses, format_for, get_format
 from annotation.formats.uploads import naming
 from annotation.formats.uploads.addresses import parse_address
 from annotation.formats.uploads.selectors import shared_columns
@@ -296,6 +297,22 @@ def set_kind(*, by: User, file: ImportFile, kind: str) -> None:
     sheet = sheet_of(file) if file.found else None
     mapping = shared_columns(file, kind, sheet.columns, sheet.rows) if sheet else {}
     _check_again(by, file, kind=kind, mapping=mapping, fixes={})
+
+
+@transaction.atomic
+def set_use(*, by: User, file: ImportFile, use: str) -> None:
+    """Read a file of items as others, such as pairs instead of texts; its draft changes its type.
+
+    Raises Invalid where that is not offered, and Conflict as ``map_columns``.
+    """
+    task = file.task
+    offered = {one.slug: one for one in file_uses(task, file.kind)} if task else {}
+    if task is None or use not in offered:
+        raise Invalid(_("The file cannot be read as that."), fields={"use": ", ".join(offered)})
+    chosen = offered[use]
+    if chosen.type != task.type:
+        change_type(by=by, task=task, type=chosen.type)
+    _check_again(by, file, kind=chosen.format, mapping={}, fixes={})
 
 
 @transaction.atomic

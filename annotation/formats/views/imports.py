@@ -27,7 +27,13 @@ from annotation.formats.forms import (
     uploaded,
     where_to_send,
 )
-from annotation.formats.registry import Format, format_for, kinds_of, recognise_upload
+from annotation.formats.registry import (
+    Format,
+    file_uses,
+    format_for,
+    kinds_of,
+    recognise_upload,
+)
 from annotation.formats.uploads import actions, selectors
 from annotation.models import ImportFile, Role, Task, User
 from annotation.task_types.labels.content import FILES
@@ -161,6 +167,7 @@ def task_import_file(
             error = refused
         if not error and not request.htmx:  # type: ignore[attr-defined]
             return redirect("task_import_file", project_id, task_id, file_id)
+        task = file.project.tasks.get(pk=task_id)
         file = _file(task, file_id)
     one = format_for(task, file.kind)
     view = selectors.view_of(file, one)
@@ -177,6 +184,8 @@ def task_import_file(
         "format": one,
         "error": error,
         "view": view,
+        "uses": file_uses(task, file.kind) if view.columns else [],
+        "use": f"{task.type}.{file.kind}",
     }
     return page_or_fragment(
         request,
@@ -191,6 +200,8 @@ def _read_otherwise(request: HttpRequest, user: User, file: ImportFile, wanted: 
     """Read the file as a form of its page says: its first line and encoding, or its columns."""
     if wanted == "reading":
         actions.set_reading(by=user, file=file, **chosen_reading(request))
+    elif wanted == "use":
+        actions.set_use(by=user, file=file, use=str(request.POST.get("use", "")))
     else:
         actions.map_columns(by=user, file=file, mapping=chosen_columns(request))
 

@@ -249,6 +249,7 @@ SENTENCES: dict[str, Words] = {
     "task.close": gettext_lazy("closed a task"),
     "task.copy": gettext_lazy("duplicated a task"),
     "task.create": gettext_lazy("began a task"),
+    "task.type": gettext_lazy("changed the type of a draft"),
     "task.domain": gettext_lazy("named the domain of a task"),
     "task.panels": gettext_lazy("set the panels of a task"),
     "task.pause": gettext_lazy("paused a task"),

@@ -255,3 +255,26 @@ def test_the_first_line_of_a_list_without_a_header_can_be_said_to_be_a_row(world
     request_import(by=world.requester, file=file)
     process(file.pk)
     assert file.task.items.count() == 3 and not StoredFile.objects.exists()
+
+
+def test_what_a_dropped_file_becomes_can_be_changed_on_its_page(world: World) -> None:
+    send(world, "one,left text,right text\nWhy?,Because.,No reason.\n", "odd.csv")
+    file = ImportFile.objects.get()
+    process(file.pk)
+    assert file.task is not None and file.task.type == "labels"
+    client = Client()
+    client.force_login(world.requester)
+    page = reverse("task_import_file", args=[world.project.pk, file.task.pk, file.pk])
+    offered = [one.slug for one in client.get(page).context["uses"]]
+    assert "pairwise.pairs" in offered and "free_text.items" in offered
+    client.post(page, {"do": "use", "use": "pairwise.pairs"})
+    process(file.pk)
+    columns = {"one": "prompt", "left text": "response_a", "right text": "response_b"}
+    client.post(page, {f"column:{name}": field for name, field in columns.items()})
+    assert process(file.pk) == "ready"
+    client.post(page, {"do": "import"})
+    assert process(file.pk) == "imported"
+    task = Task.objects.get(pk=file.task.pk)
+    assert (task.type, task.items.count()) == ("pairwise", 1)
+    late = client.post(page, {"do": "use", "use": "labels.label_items"})
+    assert late.status_code == 422
