@@ -167,7 +167,7 @@ def task_import_file(
             error = refused
         if not error and not request.htmx:  # type: ignore[attr-defined]
             return redirect("task_import_file", project_id, task_id, file_id)
-        task = file.project.tasks.get(pk=task_id)
+        task = Task.objects.select_related("project").get(pk=task.pk)
         file = _file(task, file_id)
     one = format_for(task, file.kind)
     view = selectors.view_of(file, one)
