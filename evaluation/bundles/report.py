@@ -75,7 +75,7 @@ def _context(files: Mapping[str, bytes], manifest: Row, page: ReportPage) -> dic
         "about": about,
         "manifest": manifest,
         "method": about.title or title_of(manifest["method"]),
-        "version": _asked_version(found, manifest),
+        "version": _version_of(found, manifest),
         "is_asked": is_known(manifest, "is_asked"),
         "unfinished": unfinished(manifest),
         "collection": list(collection_lines(manifest)),
@@ -104,8 +104,13 @@ def _context(files: Mapping[str, bytes], manifest: Row, page: ReportPage) -> dic
     }
 
 
-def _asked_version(found: Bundled, manifest: Row) -> Row:
-    """Return the newest version that workers answered here; imported answers name another."""
+def _version_of(found: Bundled, manifest: Row) -> Row:
+    """Return the version in force when the run took its answers.
+
+    Of a bundle of before that was kept, the newest that workers answered here.
+    """
+    if kept := (manifest.get("study") or {}).get("version"):
+        return dict(kept)
     number = (manifest.get("study") or {}).get("asked_version")
     asked = [one for one in manifest["task_versions"] if one["number"] == number]
     return asked[0] if asked else found.version

@@ -42,22 +42,25 @@ Lines = Iterator[tuple[str, str]]
 def study_of(run: Run) -> Row:
     """Plan, people, pay, time, dates and exclusions of the answers that a run saw.
 
-    Plan and pay are those of the newest version that any of these answers was given to.
+    The plan is that of the version in force when the run took them; pay is that of the newest
+    version that any of them was given to.
     """
     ids = run.snapshot.answer_ids if run.snapshot else []
     given = Answer.objects.filter(pk__in=ids)
     people = given.filter(worker__isnull=False)
     version = TaskVersion.objects.filter(pk__in=given.values("version")).order_by("number").last()
+    in_force = version_of(run) or version
     origin = origin_of(run, people)
     dated = given.exclude(UNDATED) if origin["is_dated"] else given.none()
     days = dated.aggregate(first=Min("answered_at"), last=Max("answered_at"))
     return {
-        "answers_per_item": version.redundancy if version else None,
+        "version": version_facts(in_force) if in_force else None,
+        "answers_per_item": in_force.redundancy if in_force else None,
         "items_per_assignment": version.items_per_assignment if version else None,
         "pay": str(version.pay) if version else None,
         "bonus": version.bonus_note if version else "",
         "currency": run.project.currency,
-        **_progress(run, people, version),
+        **_progress(run, people, in_force),
         **_assignments(run, people, version),
         **_people(run, people),
         "origin": origin,
@@ -78,6 +81,23 @@ def study_of(run: Run) -> Row:
         ],
         "first_answer": days["first"].date().isoformat() if days["first"] else None,
         "last_answer": days["last"].date().isoformat() if days["last"] else None,
+    }
+
+
+def version_of(run: Run) -> TaskVersion | None:
+    """Return the version in force when a run took its answers; None before the first."""
+    taken = run.started_at or run.created_at
+    return run.task.versions.filter(published_at__lte=taken).order_by("number").last()
+
+
+def version_facts(version: TaskVersion) -> Row:
+    """Return what a bundle holds of a version of the task."""
+    return {
+        "number": version.number,
+        "title": version.title,
+        "settings": version.settings,
+        "instructions": version.instructions,
+        "published_at": version.published_at.isoformat() if version.published_at else None,
     }
 
 
@@ -228,6 +248,9 @@ def collection_lines(manifest: Mapping[str, Any]) -> Lines:
             f"{count(reached['answers'])}, {count(planned['answers'])} planned",
         )
         yield "Answers planned per item", str(told["answers_per_item"])
+    answered = [str(one["number"]) for one in manifest.get("task_versions") or ()]
+    if told.get("version") and answered not in ([], [str(told["version"]["number"])]):
+        yield "Versions that were answered", ", ".join(answered)
     models = told.get("models") or {}
     if models.get("answers") and not manifest["counts"].get("system_answers"):
         yield (
@@ -253,7 +276,7 @@ def people_lines(manifest: Mapping[str, Any]) -> Lines:
     if not told:
         return
     if "workers" in told:
-        yield "Recruited", _ways(told)
+        yield "Workers whose answers count", _ways(told)
         yield "Consent", _consent(told)
     if told["assignments"]:
         yield "Assignments", _assignment_words(told)
@@ -282,7 +305,7 @@ def _ways(told: Mapping[str, Any]) -> str:
     ]
     files = told.get("of_files", 0 if told["assignments"] else told["elsewhere"])
     if invited := told["elsewhere"] - files:
-        ways.append(f"{plural(invited, 'worker')} invited to the project")
+        ways.append(f"{plural(invited, 'worker')} by invitation to the project")
     if files:
         ways.append(f"{plural(files, 'worker')} from an imported file")
     return "; ".join(ways) or "not known"

@@ -23,7 +23,7 @@ from evaluation.bundles.manifest import (
     results_file,
     zipped,
 )
-from evaluation.bundles.study import study_of
+from evaluation.bundles.study import study_of, version_facts
 from evaluation.models import (
     AnswerScore,
     CandidateScore,
@@ -133,13 +133,4 @@ def versions_of(answer_ids: list[int]) -> list[dict[str, Any]]:
     """The versions of the task that these answers were given to."""
     seen = Answer.objects.filter(pk__in=answer_ids).order_by().values("version").distinct()
     versions = TaskVersion.objects.filter(pk__in=seen).order_by("number")
-    return [
-        {
-            "number": one.number,
-            "title": one.title,
-            "settings": one.settings,
-            "instructions": one.instructions,
-            "published_at": one.published_at.isoformat() if one.published_at else None,
-        }
-        for one in versions
-    ]
+    return [version_facts(one) for one in versions]

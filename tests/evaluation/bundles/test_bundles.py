@@ -46,6 +46,7 @@ from evaluation.bundles.words import COHEN, FLEISS, GWET
 from evaluation.live import actions as live
 from evaluation.models import ItemLabel, ItemScore, Run, RunState, SystemScore
 from evaluation.runs import engine as runs
+from evaluation.runs.study_state import read_slots
 from tests.evaluation.bundles.files import changed, written
 from tests.evaluation.corpora import checks as checks_corpus
 from tests.evaluation.corpora import labels as label_corpus
@@ -412,6 +413,26 @@ def test_the_result_of_a_live_evaluation_is_a_bundle_with_a_report(tmp_path: Pat
     assert "not those that the run saw" in wrong and "figure board, " in wrong
 
 
+def test_a_report_has_the_version_of_the_run_and_the_plan_of_the_tasks_page() -> None:
+    task = label_corpus.make_labelled(items=8, known=2, workers=3)
+    by = task.project.owner
+    tasks.edit_draft(
+        by=by, task=task, fields={"redundancy": 5, "instructions": "Read it to its **end**."}
+    )
+    tasks.publish(by=by, task=task)
+    run = runs.start(by=by, task=task, method="labels", params={"resamples": 100, "restarts": 2})
+    assert runs.execute(run.pk) == RunState.DONE
+    run.refresh_from_db()
+    task.refresh_from_db()
+    study, current = study_of(run), task.current
+    assert current is not None
+    assert (study["version"]["number"], study["answers_per_item"]) == (current.number, 5)
+    assert study["planned"]["answers"] == read_slots(task, current).planned == 5 * 6
+    html, _ = report_of(run)
+    assert "Read it to its <strong>end</strong>" in html and "no instructions" not in html
+    assert "Versions that were answered</dt><dd>1</dd>" in html
+
+
 def test_pay_and_design_are_of_the_newest_version_that_answers_were_given_to() -> None:
     """A version published after the run changes no fact of it."""
     run = run_of("labels")
@@ -426,6 +447,7 @@ def test_pay_and_design_are_of_the_newest_version_that_answers_were_given_to() -
     study = study_of(run)
     assert run.task.current != old
     assert (study["pay"], study["answers_per_item"]) == (str(old.pay), old.redundancy)
+    assert study["version"]["number"] == old.number
     times = [
         (one.submitted_at - one.opened_at).total_seconds() / 60
         for one in task.assignments.all()
@@ -473,9 +495,13 @@ def test_a_report_says_what_was_planned_and_who_was_left_out_but_not_why(tmp_pat
         assert reference in html
     assert "Agreement with all workers" in html
     lines = dict(people_lines(manifest))
-    assert {"Recruited", "Consent", "Assignments", "Pay per assignment", "Pay per hour"} <= set(
-        lines
-    )
+    assert {
+        "Workers whose answers count",
+        "Consent",
+        "Assignments",
+        "Pay per assignment",
+        "Pay per hour",
+    } <= set(lines)
     bundled, report = written(run, tmp_path), tmp_path / "report.html"
     report.write_text(html)
     found = verify(bundled)
