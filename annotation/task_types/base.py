@@ -92,6 +92,7 @@ class TaskType:
     paid_noun: str = ""  # what a payout counts, where that is not called as an answer is
     # work
     keeps_groups_together: bool = False  # a random order is over topics, then within each
+    draws_items: bool = False  # a random order is drawn over all items, not an assignment's alone
     overlaps_bundles: bool = False  # claims link workers by items that they have in common
     check_reads: tuple[str, ...] = ()  # of an entry's item, what a check needs beside its settings
 

@@ -126,6 +126,7 @@ class Labels(TaskType):
     shape = "labels"
     item_noun = "item"
     models_beside = True
+    draws_items = True
     answer_noun = "label"
     is_typed = False
     answer_template = "annotation/task_types/labels_answer.html"

@@ -208,8 +208,11 @@ def _pick_items(
         items = slots.pick_document(task, version, worker)
         wanted = 1
     else:
+        start: int | None
         if get_type(task.type).overlaps_bundles:
             stretch, start = slots.next_stretch(task, version)
+        elif _draws_items(task, version):
+            start = None
         else:
             start = reached if reached is not None else _start_offset(task)
         items = slots.pick_items(task, version, worker, start, wait=wait)
@@ -217,6 +220,11 @@ def _pick_items(
     if len(items) < wanted and not wait:
         raise _TooFew
     return items, stretch
+
+
+def _draws_items(task: Task, version: TaskVersion) -> bool:
+    """Whether an assignment's items are drawn over all, not only put into a drawn order."""
+    return version.order == TaskVersion.Order.RANDOM and get_type(task.type).draws_items
 
 
 def _lease(

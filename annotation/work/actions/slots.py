@@ -94,6 +94,8 @@ def _waiting(open_items: str = OPEN) -> str:
 
 
 WAIT = _waiting()
+# Where the order is drawn over all items: else neighbours of a file stay together.
+DRAWN = _chain_queries(("true ORDER BY i.priority DESC, md5(i.id || ':' || %(salt)s), i.id",))
 AHEAD_ONCE, ANYWHERE_ONCE = (_chain_queries(ways, OPEN + ONCE) for ways in (WAYS[:2], WAYS))
 WAIT_ONCE = _waiting(OPEN + ONCE)
 # Where the worker is in the task: their lease or else their last assignment, and its last item.
@@ -247,14 +249,18 @@ def look_up_assignment(task: Task, worker: Membership) -> WorkerProgress:
 
 
 def pick_items(
-    task: Task, version: TaskVersion, worker: Membership, start: int, *, wait: bool
+    task: Task, version: TaskVersion, worker: Membership, start: int | None, *, wait: bool
 ) -> list[PickedItem]:
-    """Lock up to a bundle of open items; without ``wait``, only unlocked ones."""
+    """Lock up to a bundle of open items; without ``wait``, only unlocked ones.
+
+    From ``start`` on, or without one drawn over all open items.
+    """
     rows: list[Any] = []
     once = bool(version.settings.get("once_a_topic"))
     ahead, anywhere = (AHEAD_ONCE, ANYWHERE_ONCE) if once else (AHEAD, ANYWHERE)
     waiting = WAIT_ONCE if once else WAIT
-    for sql in (waiting,) if wait else (ahead, anywhere):  # the second finds the first's own locks
+    ways = (DRAWN,) if start is None else (ahead, anywhere)
+    for sql in (waiting,) if wait else ways:  # the second finds the first's own locks
         rows = _rows(
             sql,
             task=task.pk,
@@ -262,6 +268,7 @@ def pick_items(
             number=version.number,
             wanted=version.items_per_assignment,
             start=start,
+            salt=secrets.token_hex(16),
         )
         if len(rows) == version.items_per_assignment:
             break

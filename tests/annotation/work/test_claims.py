@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import random
 from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -15,8 +16,9 @@ from annotation.accounts.projects import actions as people
 from annotation.authoring.actions import tasks
 from annotation.authoring.actions.known import set_known
 from annotation.models import Assignment, AssignmentItem, AuditEntry, Item, Task
-from annotation.work.actions import assignments, leases
+from annotation.work.actions import assignments, leases, slots
 from crowdqc.errors import Conflict, Invalid, LimitExceeded, Missing, NotAllowed
+from tests.evaluation.corpora.labels import make_task as make_labelled_task
 from tests.support import factories
 from tests.support.studies import ratings
 
@@ -166,6 +168,29 @@ def test_the_order_is_random_over_texts_and_then_within_them() -> None:
         assert len([g for i, g in enumerate(groups) if i == 0 or groups[i - 1] != g]) == 3
         orders.add(tuple(keys(assignment)))
     assert len(orders) > 1
+
+
+def test_labels_in_random_order_bring_neighbours_of_the_file_together_by_chance_alone() -> None:
+    task = make_labelled_task(items=30, redundancy=300, items_per_assignment=5, order="random")
+    assert task.current is not None
+
+    def neighbours(places: list[int]) -> int:
+        return sum(b - a == 1 for a, b in pairwise(sorted(places)))
+
+    claimed = 0
+    for _ in range(8):
+        assignment = factories.claim(task, factories.make_worker(task.project))
+        claimed += neighbours(list(assignment.entries.values_list("item__position", flat=True)))
+    assert claimed < 16  # by chance 5.3, of 32 where they are taken in turn
+    worker = factories.make_worker(task.project)
+    drawn = [
+        [one.position for one in slots.pick_items(task, task.current, worker, None, wait=False)]
+        for _ in range(200)
+    ]
+    by_chance = 10 * 29 / 435  # 10 pairs of an assignment, each next to each other in 29 of 435
+    assert sum(map(neighbours, drawn)) / 200 == pytest.approx(by_chance, abs=0.25)
+    met = Counter(place for places in drawn for place in places)
+    assert len(met) == 30 and min(met.values()) > 10  # 33 on average
 
 
 def test_a_newer_draft_stands_against_an_older_one_that_arrives_late() -> None:
