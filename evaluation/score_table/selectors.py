@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import QuerySet
-from django.utils.text import get_text_list
 from django.utils.translation import gettext, ngettext
 
 from annotation.files.reading.importer import Row
@@ -47,12 +46,16 @@ def reason_against(file: ImportFile) -> str:
     if found["unmapped"] and (one := reason_of_one_column(file.sheet["columns"])):
         return one
     if found["unmapped"]:
-        names = get_text_list([one["label"].lower() for one in found["unmapped"]], "and")
-        return gettext("No column is read as %(names)s.") % {"names": names}
+        return _unread_sentence(file)
     if not found["new"]:
         return gettext("No row can be used.")
     cannot = found["about"].get("cannot")
     return str(cannot[1]) if cannot else ""
+
+
+def _unread_sentence(file: ImportFile) -> str:
+    names = [one["label"].lower() for one in file.found["unmapped"]]
+    return KINDS[file.kind].reader.unread_sentence(file.found["mapping"], names)
 
 
 def count_votes(file: ImportFile) -> int | None:
@@ -191,12 +194,10 @@ def _state(file: ImportFile, rows: int, used: int, about: dict[str, Any]) -> tup
     if found["unmapped"] and (one := reason_of_one_column(file.sheet["columns"])):
         return "bad", gettext("One column"), one
     if found["unmapped"]:
-        names = get_text_list([one["label"].lower() for one in found["unmapped"]], "and")
         return (
             "waiting",
             gettext("Columns missing"),
-            gettext("%(rows)s read. Choose a column for %(names)s below.")
-            % {"rows": read, "names": names},
+            _unread_sentence(file),
         )
     if not found["new"]:
         said = (

@@ -168,13 +168,19 @@ def without_aside(name: str) -> str:
     return re.sub(r"[\s_-](?:de|en|es|fr|it|nl|pl|pt)$", "", bare, flags=re.IGNORECASE)
 
 
+def last_part(name: str) -> str:
+    """A column's name without the group before it: ``INPUT:image``, ``coder/text_id``."""
+    return re.split(r"[:/.]", name.rstrip(":/."))[-1].strip() or name
+
+
 def guess(columns: Sequence[str], fields: Sequence[Field]) -> dict[str, str]:
     """Field -> column, by the exact name first, then by the other names in their order.
 
-    A name with an aside (``Frage (EN)``) is read where no column without one is.
+    A name with an aside (``Frage (EN)``) or within a group (``coder/text_id``) is read where no
+    column without one is.
     """
     found: dict[str, str] = {}
-    for bare in (str, without_aside):
+    for bare in (str, without_aside, last_part):
         by_plain: dict[str, str] = {}
         for column in columns:
             by_plain.setdefault(plain(bare(column)), column)

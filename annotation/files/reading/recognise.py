@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.files.reading.importer import is_id, plain, same_name
+from annotation.files.reading.importer import is_id, last_part, plain, same_name
 from annotation.files.reading.rows import Row
 from annotation.files.reading.values import plain_value
 from crowdqc.errors import Invalid
@@ -25,7 +25,8 @@ WORKERS = (
     "worker", "worker_id", "annotator", "annotator_id", "rater", "rater_id", "coder", "coder_id",
     "performer", "user", "user_id", "labeler", "labeller", "judge", "!amt_worker_ids",
     "participant", "participant_id", "respondent", "respondent_id", "prolific_id",
-    "prolific_pid", "username", "user_name", "email", "email_address", "author_user_id",
+    "prolific_pid", "username", "user_name", "rater_name", "annotator_name", "coder_name",
+    "submitter", "submitted_by", "email", "email_address", "author_user_id",
     # German and Spanish
     "bewerter", "bewerterin", "kodierer", "kodiererin", "juror", "jurorin", "jury", "person",
     "teilnehmer", "teilnehmerin", "nutzer", "schüler", "schülerin", "student", "pupil",
@@ -36,7 +37,8 @@ ITEMS = (
     "item", "item_id", "task", "task_id", "question", "question_id", "example", "example_id",
     "unit", "unit_id", "document", "document_id", "orig_id", "instance_id", "text_id", "doc_id",
     "image_id", "sentence_id", "claim_id", "tweet_id", "post_id", "comment_id", "hit_id",
-    "trace_id", "id", "key",
+    "trace_id", "identifier", "id", "key", "record_id", "subject_ids", "image",
+    "image_url",
     "objekt", "element", "aufgabe", "frage", "elemento", "pregunta", "tarea",
 )  # fmt: skip
 # Numbers of rows, cases or pairs: an item where the values repeat as those of items do.
@@ -47,7 +49,7 @@ NUMBERED = (
 )  # fmt: skip
 LABELS = (
     "label", "response", "answer", "annotation", "vote", "choice", "category", "rating", "class",
-    "verdict", "string_value",
+    "verdict", "string_value", "result",
     "etikett", "kategorie", "antwort", "urteil", "bewertung", "etiqueta", "categoria",
     "respuesta",
 )  # fmt: skip
@@ -95,6 +97,11 @@ def recognise(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Layo
         part: named_column(columns, names)
         for part, names in (("worker", WORKERS), ("item", ITEMS), ("label", LABELS), ("gold", GOLD))
     }
+    judged = [name for name in columns if f"{name}_gold" in columns]
+    if len(judged) == 1 and not found["label"] and not found["gold"]:
+        found |= {"label": judged[0], "gold": f"{judged[0]}_gold"}
+    if found["worker"] or found["label"]:
+        found = dict.fromkeys(found, "") | told_by_rows(found, columns, rows)
     taken = set(filter(None, found.values()))
     found["item"] = found["item"] or _numbered(columns, rows, found["worker"], taken)
     if found["worker"] and found["item"] and found["label"]:
@@ -125,8 +132,67 @@ def is_usual(name: str) -> bool:
 
 def named_column(columns: Collection[str], names: Sequence[str]) -> str:
     """The first column with one of these names, the most usual name first; "" without."""
-    by_name = {same_name(column): column for column in reversed([*columns])}
-    return next((by_name[same_name(name)] for name in names if same_name(name) in by_name), "")
+    return next(_called(columns, names), "")
+
+
+def _called(columns: Collection[str], names: Sequence[str]) -> Iterator[str]:
+    """Columns with one of these names, the most usual first; those within a group come last."""
+    for bare in (str, last_part):
+        by_name = {same_name(bare(column)): column for column in reversed([*columns])}
+        yield from (by_name[same_name(name)] for name in names if same_name(name) in by_name)
+
+
+def told_by_rows(
+    named: Mapping[str, str],
+    columns: Sequence[str],
+    rows: Sequence[Mapping[str, str]],
+    who: str = "worker",
+    item: str = "item",
+) -> dict[str, str]:
+    """Other columns called so where the values of ``who`` or item are not those of a vote a row.
+
+    A worker repeats, varies and is seldom empty; an item is not new in every row.
+    """
+    cells = {name: [row.get(name, "") for row in rows] for name in columns}
+    told = dict(named)
+    if told.get(who) and not _tells_workers(cells[told[who]]):
+        left = [name for name in columns if name not in told.values()]
+        others = [name for name in _called(left, WORKERS) if _repeats(cells[name])]
+        told[who] = max([told[who], *others], key=lambda name: _rank_worker(cells[name]))
+        if _are_objects(cells[told[who]]):
+            del told[who]
+    if told.get(item) and len(rows) > 1 and share_of_new(cells[told[item]]) == 1:
+        left = [name for name in columns if name not in told.values()]
+        ids = [name for name in left if is_numbered(name)]
+        people = cells.get(told.get(who, ""), [str(at) for at in range(len(rows))])
+        for name in (*_called(left, ITEMS), *ids):
+            if _repeats(cells[name]) and share_of_new(cells[name], people) >= MOSTLY:
+                return told | {item: name}
+    return told
+
+
+def _repeats(values: Sequence[str]) -> bool:
+    """Whether values are several that stand in several rows each."""
+    filled = [value for value in values if value]
+    return len(set(filled)) > 1 and REPEATS * len(set(filled)) <= len(filled)
+
+
+def _tells_workers(values: Sequence[str]) -> bool:
+    return (
+        not _are_objects(values)
+        and _repeats(values)
+        and values.count("") <= (1 - MOSTLY) * len(values)
+    )
+
+
+def _rank_worker(values: Sequence[str]) -> tuple[bool, bool, int]:
+    return not _are_objects(values), _repeats(values), -values.count("")
+
+
+def _are_objects(values: Sequence[str]) -> bool:
+    """Whether most values are JSON objects, which are no names or labels."""
+    filled = [value for value in values if value]
+    return sum(value.startswith(("{", "[{")) for value in filled) > len(filled) / 2
 
 
 def is_numbered(name: str) -> bool:
@@ -256,9 +322,12 @@ def layout_of(columns: Sequence[str], rows: Iterable[Row], others: set[str]) -> 
     ]
     left = [name for name in columns if name and name not in others and _varies(name, looked)]
     try:
-        return recognise(left, looked)
+        found = recognise(left, looked)
     except Invalid:
         return None
+    by_values = [name for name in (found.worker, found.label) if name and not is_usual(name)]
+    cells = ([row.get(name, "") for row in looked] for name in by_values)
+    return None if any(map(_are_objects, cells)) else found
 
 
 def _varies(name: str, rows: Sequence[Mapping[str, str]]) -> bool:
@@ -277,6 +346,8 @@ def fill_by_values(
 
     A text stands for an item where no column names one.
     """
+    looked = [row.values for row in itertools.islice(rows, LOOKED_AT)]
+    named = told_by_rows(named, columns, looked, who)
     if "item" not in named and (column := item_by_id(columns, rows, named, who)):
         named = {**named, "item": column}
     item = "item" if "item" in named or "text" not in named else "text"

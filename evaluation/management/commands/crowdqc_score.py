@@ -161,10 +161,11 @@ def open_file(
         if found.unmapped and (one := reason_of_one_column(sheet.columns)):
             raise Invalid(one)
         if found.unmapped:
-            names = ", ".join(str(one.label).lower() for one in found.unmapped)
+            names = [str(one.label).lower() for one in found.unmapped]
+            said = reader.unread_sentence(found.mapping, names)
             mend = f"Name the columns {KINDS[slug].needs}, or say {_options(own)}."
             raise Invalid(
-                f"No column is read as {names}. The file has {', '.join(sheet.columns[:20])}.",
+                f"{said} The file has {', '.join(sheet.columns[:20])}.",
                 fields={"file": mend},
             )
     cannot = found.checked.about.get("cannot") or () if found.checked.good else ("", NOTHING)

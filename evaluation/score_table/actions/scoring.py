@@ -25,9 +25,9 @@ def write_table(*, by: User, file: ImportFile, sheet: Sheet) -> Report:
     found = check_rows(None, file.kind, sheet, file.mapping or None, file.fixes)
     checked, kind = found.checked, KINDS[file.kind]
     if found.unmapped:
-        names = ", ".join(str(one.label).lower() for one in found.unmapped)
+        names = [str(one.label).lower() for one in found.unmapped]
         raise Invalid(
-            _("No column is read as %(names)s.") % {"names": names},
+            kind.reader.unread_sentence(found.mapping, names),
             fields={"columns": _("Choose it.")},
         )
     if not checked.good or checked.about["cannot"]:

@@ -226,6 +226,38 @@ def mturk() -> str:
     )
 
 
+def kobo() -> str:
+    """Names within groups, and ids that are new in every row."""
+    rows = (f"{9001 + at};{i};{x};u{at};{w};{at}" for at, (w, i, x) in enumerate(VOTES))
+    return text("_id;coder/text_id;coder/verdict;_uuid;_submitted_by;_index", *rows)
+
+
+def toloka(first: str = "APPROVED") -> str:
+    head = "INPUT:image OUTPUT:result GOLDEN:result ASSIGNMENT:assignment_id ASSIGNMENT:worker_id"
+    rows = (
+        f"https://example.org/{i}.jpg {x} {x if i == 'i1' else ''} a{at // 5} {w} "
+        f"{first if at < 2 else 'APPROVED'} +"
+        for at, (w, i, x) in enumerate(VOTES)
+    )
+    return text(f"{head} ASSIGNMENT:status ACCEPT:verdict", *rows).replace(" ", "\t")
+
+
+def appen(tainted: str = "false") -> str:
+    head = "_unit_id,_id,_tainted,_trust,_worker_id,_country,mood,mood_gold,text"
+    rows = (
+        f"{i},{5100 + at},{tainted if at < 2 else 'false'},0.{at % 3 + 7},{w},DE,{x},"
+        f"{x if i == 'i1' else ''},Text of {i}"
+        for at, (w, i, x) in enumerate(VOTES)
+    )
+    return text(head, *rows)
+
+
+def half_signed_in() -> str:
+    """Ids of users that are empty where nobody was signed in, beside their names."""
+    rows = (f"{w},{w * (w != 'w2')},{7000 + at},{i},{x}" for at, (w, i, x) in enumerate(VOTES))
+    return text("user_name,user_id,id,subject_ids,answer", *rows)
+
+
 FILES: dict[str, tuple[str | bytes, str]] = {
     "a comma more in each row": (text(HEAD, *(row + "," for row in ROWS)), "votes.csv"),
     "vertical bars": (text(HEAD, *ROWS).replace(",", "|"), "votes.txt"),
@@ -315,6 +347,10 @@ FILES: dict[str, tuple[str | bytes, str]] = {
     "scores of Langfuse": (langfuse(), "scores.csv"),
     "differences of INCEpTION": (inception(), "diff.csv"),
     "a column for each choice of MTurk": (mturk(), "batch.csv"),
+    "names within groups, by Kobo": (kobo(), "votes.csv"),
+    "results of Toloka": (toloka(), "assignments.tsv"),
+    "a full report of Appen": (appen(), "full.csv"),
+    "users who were not signed in": (half_signed_in(), "votes.csv"),
     "a data set in parts": (data_set(), "votes.zip"),
     "Arrow": (arrow(pyarrow.ipc.new_file), "votes.arrow"),
     "a stream of Arrow": (arrow(pyarrow.ipc.new_stream), "data-00000-of-00001.arrow"),
@@ -419,6 +455,33 @@ def test_responses_that_were_not_submitted_are_named(tmp_path: Path) -> None:
     assert len(found.checked.good) == 28
     problems = [(one.line, one.value) for one in found.sheet.unreadable]
     assert problems == [(1, "w1: draft"), (1, "w2: discarded")]
+
+
+@pytest.mark.parametrize(
+    ("content", "column"),
+    [(toloka("REJECTED"), "ASSIGNMENT:status"), (appen("true"), "_tainted")],
+    ids=["Toloka", "Appen"],
+)
+def test_answers_that_a_tool_did_not_accept_are_named(
+    content: str, column: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "votes.txt"
+    path.write_text(content)
+    _, found = open_file(path)
+    assert len(found.checked.good) == 28
+    assert [(one.line, one.column) for one in found.sheet.unreadable] == [(2, column), (3, column)]
+
+
+def test_a_question_for_a_column_says_what_was_read(tmp_path: Path) -> None:
+    path = tmp_path / "votes.json"
+    rows = [
+        {"trace_id": i, "id": n, "worker": {"name": w}, "rater": w, "said": {"label": x}}
+        for n, (w, i, x) in enumerate(VOTES)
+    ]
+    path.write_text(json.dumps(rows))
+    with pytest.raises(Invalid) as asked:
+        open_file(path)
+    assert "label. Read: worker: rater; item: trace_id." in asked.value.message
 
 
 def test_completions_of_an_old_export_are_annotations(tmp_path: Path) -> None:
@@ -784,23 +847,26 @@ def test_labels_are_read_out_of_the_json_of_a_language_model(tmp_path: Path) -> 
     assert dict(open_file(path)[1].checked.about["labels"]) == {"yes": 18, "no": 12}
 
 
-@pytest.mark.parametrize(("use", "kind"), [("stars", None), ("verdict", "label_table")])
+@pytest.mark.parametrize(
+    ("use", "kind", "name"),
+    [("stars", None, "name"), ("verdict", "label_table", "name"), ("stars", None, "key")],
+)
 def test_one_of_several_scores_of_an_item_is_chosen(
-    use: str, kind: str | None, tmp_path: Path
+    use: str, kind: str | None, name: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "scores.csv"
     rows = (
-        f"s{n}{name},t-{i},{name},{'yn'.index(x[0]) + more},{x if name == 'verdict' else ''},u-{w}"
+        f"s{n}{one},t-{i},{one},{'yn'.index(x[0]) + more},{x if one == 'verdict' else ''},u-{w}"
         for n, (w, i, x) in enumerate([*VOTES, ("", "i1", "yes")])
-        for name, more in (("verdict", 0), ("stars", 1 + n % 4))
+        for one, more in (("verdict", 0), ("stars", 1 + n % 4))
     )
     path.write_text(
-        text("id,traceId,name,value,stringValue,authorUserId", *rows).replace(",u-\n", ",\n")
+        text(f"id,traceId,{name},value,stringValue,authorUserId", *rows).replace(",u-\n", ",\n")
     )
     with pytest.raises(Invalid) as asked:
         open_file(path)
     assert len(asked.value.fields["offers"].splitlines()) == 2
-    slug, found = open_file(path, kind, uses={"name": use})
+    slug, found = open_file(path, kind, uses={name: use})
     checked = found.checked
     lost = 32 if kind else 1  # stars have no word, and one row of each score has no worker
     assert (slug, len(checked.good), len(checked.problems)) == (kind or "rating_table", 30, lost)

@@ -361,7 +361,7 @@ def test_what_cannot_be_written_is_said_on_the_page_and_can_be_changed() -> None
     work()
     work()
     shown = html_of(client.get(page))
-    assert "No column is read as label, item or item text." in shown
+    assert "No column is read as label" in shown and "Read: worker: worker." in shown
     assert not Task.objects.exists()
 
 

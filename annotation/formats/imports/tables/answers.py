@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -12,7 +13,13 @@ from django.utils.translation import gettext_lazy, gettext_noop
 
 from annotation.files.reading.importer import ConsistentTexts, Field, Reader, Row, Times, guess
 from annotation.files.reading.keys import text_print
-from annotation.files.reading.recognise import MOST_LABELS, WORKERS, item_by_id
+from annotation.files.reading.recognise import (
+    LOOKED_AT,
+    MOST_LABELS,
+    WORKERS,
+    item_by_id,
+    told_by_rows,
+)
 from annotation.formats.imports.answers import MAX_ANSWER, Answers
 from annotation.formats.imports.items import Items, made_id
 from annotation.formats.imports.tables.base import (
@@ -58,7 +65,8 @@ class AnswerTable(TableReader):
 
     def guess(self, columns: Sequence[str], rows: Iterable[Row]) -> dict[str, str]:
         """Map fields to columns by name, and the question's id by its values, too."""
-        named = guess(columns, self.fields)
+        looked = [row.values for row in itertools.islice(rows, LOOKED_AT)]
+        named = told_by_rows(guess(columns, self.fields), columns, looked, "worker_id", "item_id")
         item = "" if "item_id" in named else item_by_id(columns, rows, named, "worker_id")
         return {**named, "item_id": item} if item else named
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
+from django.utils.text import get_text_list
 from django.utils.translation import gettext as _
 
 from annotation.files.reading.importer import (
@@ -42,6 +43,7 @@ NAMED = 5  # names that a page lists
 MAX_OFFERS = 50
 # Columns that name which of several scores a row is.
 SCORE_NAMES = {"name", "scorename", "metric", "criterion", "dimension", "aspect", "kriterium"}
+VALUES_BESIDE = {"score", "value"}  # beside which a key is the name of one
 MOST_SCORES = 20
 # Fields of several kinds that mean the same.
 SAME_FIELDS = (
@@ -132,7 +134,9 @@ class TableReader(Importer):
             return rows, []
         columns = next(iter(rows), Row(0, {})).values
         read = set(reader.mapping.values())
-        column = next((one for one in columns if plain(one) in SCORE_NAMES and one not in read), "")
+        called = {plain(one) for one in columns}
+        names_of = SCORE_NAMES | ({"key"} if called & VALUES_BESIDE else set())
+        column = next((one for one in columns if plain(one) in names_of and one not in read), "")
         scores = _scores_of(reader, rows, column, names) if column else Counter[str]()
         if not scores:
             return rows, []
@@ -152,6 +156,15 @@ class TableReader(Importer):
         """Say which columns are missing, like ``no worker, item column``; "" if none."""
         names = ", ".join(str(one.label).lower() for one in missing(mapping, self.fields))
         return _("no %(names)s") % {"names": names} if names else ""
+
+    def unread_sentence(self, mapping: Mapping[str, str], unmapped: Sequence[str]) -> str:
+        """Say which fields have no column, and which column each of the others has."""
+        labels = {one.name: str(one.label).lower() for one in self.fields}
+        said = _("No column is read as %(names)s.") % {
+            "names": get_text_list(list(unmapped), _("and"))
+        }
+        read = "; ".join(f"{labels[name]}: {column}" for name, column in mapping.items() if column)
+        return f"{said} {_('Read: %(columns)s.') % {'columns': read}}" if read else said
 
 
 class Repeated(Iterable[Row]):

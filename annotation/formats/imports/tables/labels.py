@@ -38,6 +38,7 @@ from annotation.files.reading.recognise import (
     Layout,
     item_by_id,
     layout_of,
+    told_by_rows,
 )
 from annotation.files.reading.rows import Problem
 from annotation.files.reading.tables import UNNAMED
@@ -149,7 +150,8 @@ class LabelTable(TableReader):
             item = item_by_id(columns, rows, named, "worker")
             return {**named, "item": item} if item else named
         if found is None or found.kind != LONG:
-            return named
+            looked = [row.values for row in itertools.islice(rows, LOOKED_AT)]
+            return told_by_rows(named, columns, looked)
         said = {"worker": found.worker, "item": found.item, "label": found.label}
         if found.gold or "gold" in named:
             said["gold"] = found.gold or named["gold"]

@@ -30,7 +30,14 @@ POTATO = "instance_id_to_label_to_value"
 # What the columns of a question end in in a data set of Argilla, and the statuses that count.
 RESPONSES, USERS, STATUSES = ".responses", ".responses.users", ".responses.status"
 SUBMITTED = ("submitted", None)
-STATUS, REJECTED = "AssignmentStatus", "Rejected"  # a column of MTurk, and a value of it
+# Columns that say that an answer does not count, by the value that says so.
+REJECTED = {
+    "AssignmentStatus": ("Rejected", gettext_noop("The requester rejected this assignment")),
+    "ASSIGNMENT:status": ("REJECTED", gettext_noop("The requester rejected this assignment")),
+    "_tainted": ("true", gettext_noop("The answers of this worker were not trusted")),
+}
+GOLDEN = "GOLDEN:"  # begins the known answers of Toloka
+TOLOKA = ("INPUT:", "OUTPUT:", "ASSIGNMENT:")
 
 
 def unfold(table: Table) -> Table:
@@ -54,6 +61,9 @@ def _events(table: Table, columns: list[str]) -> Iterator[Event]:
             yield event
             continue
         read = _tool_of(event.values)
+        if read and (refused := _rejected(event)):
+            yield refused
+            continue
         given = list(read(event.values)) if read else [_with_labels(event.values)]
         if not given and read in EMPTY:
             column, wrong = EMPTY[read]
@@ -66,6 +76,14 @@ def _events(table: Table, columns: list[str]) -> Iterator[Event]:
             columns.extend(name for name in values if name not in known)
             known.update(values)
             yield Row(event.line, values)
+
+
+def _rejected(row: Row) -> Problem | None:
+    """Why an answer does not count, as its tool says; None if it does."""
+    for name, (said, wrong) in REJECTED.items():
+        if row.values.get(name) == said:
+            return Problem(row.line, name, said, _(wrong), _("Left out."))
+    return None
 
 
 def _tool_of(names: Collection[str]) -> Reader | None:
@@ -186,10 +204,6 @@ def _read_doccano(values: Values) -> Iterator[Values]:
 
 def _read_mturk(values: Values) -> Iterator[Values | Problem]:
     """Columns without the word of what they are, and a crowd form's answers as columns."""
-    if values.get(STATUS) == REJECTED:
-        wrong = _("The requester rejected this assignment")
-        yield Problem(None, STATUS, REJECTED, wrong, _("Left out."))
-        return
     found: dict[str, str] = {}
     for name, value in values.items():
         bare = next((name.removeprefix(one) for one in PREFIXES if name.startswith(one)), name)
@@ -199,6 +213,22 @@ def _read_mturk(values: Values) -> Iterator[Values | Problem]:
         if not forms:
             found[bare if bare not in found else name] = value
     yield _chosen(found, [name[len(ANSWER) :] for name in values if name.startswith(ANSWER)])
+
+
+def _read_toloka(values: Values) -> Iterator[Values]:
+    """Columns without the word of what they are; the known answer where there is one question."""
+    known = [name for name in values if name.startswith(GOLDEN)]
+    bare = {name: next((one for one in TOLOKA if name.startswith(one)), "") for name in values}
+    found = {
+        "gold" if known == [name] else name.removeprefix(bare[name]): said
+        for name, said in values.items()
+    }
+    yield found if len(found) == len(values) else values
+
+
+def _read_whole(values: Values) -> Iterator[Values]:
+    """Columns as they are."""
+    yield values
 
 
 def _chosen(found: dict[str, str], answers: Iterable[str]) -> Values:
@@ -302,6 +332,8 @@ TOOLS: tuple[tuple[set[str], Reader], ...] = (
     ({"responses", "fields"}, _read_argilla),
     ({"id", "text", "annotations"}, _read_doccano),
     (MTURK, _read_mturk),
+    ({"ASSIGNMENT:worker_id"}, _read_toloka),
+    ({"_unit_id", "_worker_id", "_tainted"}, _read_whole),
     ({"answers"}, _read_sagemaker),
     ({POTATO}, _read_potato),
     (INCEPTION, _read_inception),
