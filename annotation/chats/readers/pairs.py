@@ -15,6 +15,7 @@ from annotation.chats.readers.base import (
     Winner,
     add_notes,
     as_text,
+    dict_of,
     list_of,
     meta_of,
     moment_text,
@@ -158,7 +159,8 @@ def read_side(raw: Mapping[str, Any], side: str, turn: int = 0) -> Chat:
         for message in (one.get("user"), one.get(f"model_side_{side}"))
         if message is not None
     ]
-    if full and len(full) >= len(own if isinstance(own, list) else []):
+    said = any(one and name != "role" for row in full for name, one in dict_of(row).items())
+    if said and len(full) >= len(own if isinstance(own, list) else []):
         return conversation(full)
     if own is not None and own != "":
         return conversation(own, turn=turn)
@@ -227,7 +229,10 @@ def _questions(messages: list[Any]) -> list[Any]:
 
 
 def read_preference(raw: Mapping[str, Any], seen: tuple[str, ...]) -> ChatRecord:
-    """Read a preference: prompt, chosen and rejected, or OpenAI's preferred and other output."""
+    """Read a preference: prompt, chosen and rejected, or OpenAI's preferred and other output.
+
+    Beside results of a model that judged, the vote is the model's, and "chosen" the known answer.
+    """
     inner = raw.get("input")
     tools = raw.get("tools")
     if "preferred_output" in raw:
@@ -246,16 +251,38 @@ def read_preference(raw: Mapping[str, Any], seen: tuple[str, ...]) -> ChatRecord
         add_messages(builder, messages if is_whole else [*before, *messages])
         sides.append(builder.chat(parse_json(tools)))
     left, right = sides
+    vote = _vote_of_model(raw)
     pair = ChatPair(
         left,
         right,
         text_of(raw, "chosen_model") or "chosen",
         text_of(raw, "rejected_model") or "rejected",
-        "model_a",
+        vote or "model_a",
+        text_of(raw, "model") if vote else "",
         topic=text_of(raw, "prompt_id", "id"),
     )
     used = {*PROMPTS, "chosen", "rejected", "input", "preferred_output", "non_preferred_output"}
-    used |= {"tools", "chosen_model", "rejected_model"}
+    used |= {"tools", "chosen_model", "rejected_model", *(("model",) if vote else ())}
     return ChatRecord(
-        "preference", seen, pair.left, text_of(raw, "id"), pair=pair, meta=meta_of(raw, used)
+        "preference",
+        seen,
+        pair.left,
+        text_of(raw, "id"),
+        pair=pair,
+        target="chosen" if vote else "",
+        meta=meta_of(raw, used),
     )
+
+
+def _vote_of_model(raw: Mapping[str, Any]) -> Winner:
+    """Which of chosen and rejected the model prefers that judged both; "" where none did."""
+    if not text_of(raw, "model"):
+        return ""
+    try:
+        if {"scores_chosen", "scores_rejected"} <= raw.keys():
+            better = float(raw["scores_chosen"]) - float(raw["scores_rejected"])
+        else:
+            better = 2 * float(raw["results"]) - 1
+    except (KeyError, TypeError, ValueError):
+        return ""
+    return "model_a" if better > 0 else "model_b" if better < 0 else "tie"

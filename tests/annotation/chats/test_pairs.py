@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -9,6 +11,7 @@ from django.urls import reverse
 from annotation.authoring.actions import tasks
 from annotation.chats.model import Chat, Turn, text_part
 from annotation.chats.page import shared_turns
+from annotation.chats.readers import pairs
 from annotation.chats.storage import keep_chat
 from annotation.chats.text import plain_text
 from annotation.models import Item, Project, Task
@@ -69,3 +72,32 @@ def test_page_folds_the_same_turns_and_names_the_first_difference() -> None:
     assert sides.count('data-turn="') == 3
     assert sides.count('class="first-difference"') == 2
     assert "m1" not in page  # the models would unblind
+
+
+def test_a_side_is_read_from_the_field_that_holds_text() -> None:
+    part = {"type": "text", "text": "Hello"}
+    own = [{"role": "user", "content": [part]}, {"role": "assistant", "content": [part]}]
+    empty = {"user": {"role": "user", "content": []}, "model_side_a": {}, "model_side_b": {}}
+    raw = {"conversation_a": own, "full_conversation": [empty]}
+    assert len(pairs.read_side(raw, "a").turns) == 2
+    assert pairs.read_side(raw, "a") == pairs.conversation(own)
+
+
+@pytest.mark.parametrize(
+    ("said", "winner", "judge"),
+    [
+        ({"model": "rm", "scores_chosen": 1.5, "scores_rejected": 0.5}, "model_a", "rm"),
+        ({"model": "rm", "scores_chosen": 0.5, "scores_rejected": 1.5}, "model_b", "rm"),
+        ({"model": "rm", "results": 0}, "model_b", "rm"),
+        ({"model": "rm", "results": 0.5}, "tie", "rm"),
+        ({"model": "rm"}, "model_a", ""),
+        ({"results": 0}, "model_a", ""),
+    ],
+)
+def test_a_model_that_judged_a_preference_gave_the_vote(
+    said: dict[str, Any], winner: str, judge: str
+) -> None:
+    record = pairs.read_preference({"prompt": "P", "chosen": "C", "rejected": "R", **said}, ())
+    assert record.pair is not None
+    assert (record.pair.winner, record.pair.judge) == (winner, judge)
+    assert record.target == ("chosen" if judge else "")
