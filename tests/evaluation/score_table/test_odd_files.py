@@ -917,6 +917,25 @@ def test_people_of_a_matrix_may_be_called_like_options(tmp_path: Path) -> None:
     assert open_file(path)[1].checked.about["workers"] == 3
 
 
+def test_a_row_of_a_survey_is_a_person_and_its_times_are_no_labels(tmp_path: Path) -> None:
+    path = tmp_path / "survey.csv"
+    at = ["2026-02-01 10:0{}:00", "2026-02-01 11:0{}:00", "2026-02-01 11:0{}:00"]
+    rows = (
+        [str(k + 1), *(one.format(k) for one in at), str(2 - k // 2), "Y"]
+        + [x for w, _, x in VOTES if w == f"w{k}"]
+        for k in range(3)
+    )
+    asked = [f"Q2[{n}]" for n in range(10)]
+    path.write_text(text(
+        ",".join(["id", "startdate", "submitdate", "datestamp", "lastpage", "Q1", *asked]),
+        *map(",".join, rows),
+    ))  # fmt: skip
+    kind, found = open_file(path)
+    assert (kind, found.mapping) == ("label_matrix", {"worker": "id"})
+    assert {one["item"] for one in found.checked.good} == set(asked)
+    assert dict(found.checked.about["labels"]) == {"yes": 18, "no": 12}
+
+
 BARE = ['"Open {}', '"A friend" of {}', 'the word "{}']
 
 

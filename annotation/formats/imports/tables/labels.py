@@ -38,6 +38,7 @@ from annotation.files.reading.recognise import (
     Layout,
     item_by_id,
     layout_of,
+    named_column,
     told_by_rows,
 )
 from annotation.files.reading.rows import Problem
@@ -88,6 +89,7 @@ DATE = re.compile(
     rf"(?P<month_first>{'|'.join(MONTHS)})\.?[- ](?P<year>\d{{2}})",
     re.IGNORECASE,
 )
+MOMENT = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}[ T]\d{1,2}:\d{2}")
 SHARED = 5  # items of two workers from which having no label in common says something
 MOST_WORDINGS = 100  # sets of labels that are compared
 RARE = 20  # a spelling is rare that is given so many times less often than its like
@@ -284,6 +286,8 @@ class LabelMatrix(LabelTable):
     def guess(self, columns: Sequence[str], rows: Iterable[Row]) -> dict[str, str]:
         """Guess the columns that name the rows, hold their text, and their known answers."""
         looked = list(itertools.islice(rows, LOOKED_AT))
+        if person := _person_of_survey(columns, looked):
+            return {"worker": person}
         found, turned = _matrix(columns, looked)
         named = guess(columns, self.fields)
         if found is None:
@@ -296,6 +300,8 @@ class LabelMatrix(LabelTable):
 
     def fit(self, columns: Sequence[str], rows: Sequence[Row]) -> Fit:
         """A column names the rows, and the others share a few labels."""
+        if person := _person_of_survey(columns, rows):
+            return Fit(True, _("a row for each %(column)s") % {"column": person})
         found, _kind = _matrix(columns, rows)
         # Numbers of all kinds may share values; a file without a header has no other columns.
         if found is None or not (found.item or found.workers[:1] == (NAMELESS % 1,)):
@@ -318,6 +324,9 @@ class LabelMatrix(LabelTable):
         if turned and mapping.get("worker", UNNAMED) == UNNAMED:
             note = _("Rows are read as workers and columns as items, as there are fewer rows.")
             checked.notes.append(note)
+        elif turned and not named_column([mapping["worker"]], WORKERS):
+            note = _("Rows are read as workers, whom %(column)s tells apart, columns as items.")
+            checked.notes.append(note % {"column": mapping["worker"]})
         if left:
             checked.notes.append(_names_left_out(left))
         long = Repeated(partial(_cells, rows, mapping, shared, none, turned))
@@ -362,6 +371,30 @@ class LabelMatrix(LabelTable):
         checked.repeats = Problems(one for line, one in whole.items() if line not in used)
 
 
+def _person_of_survey(columns: Sequence[str], rows: Sequence[Row]) -> str:
+    """The column of ids of a survey, a row of which holds all that a person said; "" elsewhere.
+
+    It has times of beginning and end, and columns that share a few labels, more than rows.
+    """
+    person = named_column(columns, ITEMS)
+    cells = {name: [row.values.get(name, "").strip() for row in rows] for name in columns if name}
+    times = [name for name, given in cells.items() if _are_times(given)]
+    if not person or len(times) < 2 or len(set(cells[person])) < len(rows):
+        return ""
+    held = {name: set(cells[name]) - {""} for name in cells if name not in (person, *times)}
+    count = Counter(label for mine in held.values() for label in mine)
+    asked = [name for name, mine in held.items() if mine and all(count[one] > 1 for one in mine)]
+    labels = set[str]().union(*(held[name] for name in asked))
+    filled = sum(map(bool, itertools.chain.from_iterable(cells[name] for name in asked)))
+    return person if len(asked) > len(rows) > 1 and 2 <= len(labels) <= filled // 4 else ""
+
+
+def _are_times(cells: Iterable[str]) -> bool:
+    """Whether a column holds dates with the time of day, and nothing else."""
+    given = [cell for cell in map(str.strip, cells) if cell]
+    return bool(given) and all(map(MOMENT.match, given))
+
+
 def _matrix(columns: Sequence[str], rows: Iterable[Row]) -> tuple[Layout | None, bool]:
     """The layout of a matrix, and whether its rows are workers; None where it is none."""
     usual = {same_name(name) for name in WORKERS}
@@ -404,7 +437,9 @@ def _label_columns(rows: Iterable[Row], read: set[str]) -> tuple[set[str], list[
         for column, label in row.values.items():
             if column and column not in read and len(values[column]) <= MAX_OPTIONS:
                 values[column].add(plain_value(label if label.strip() not in NA else ""))
-    values = {name: mine - {""} for name, mine in values.items() if mine != {""}}
+    values = {
+        name: mine - {""} for name, mine in values.items() if mine != {""} and not _are_times(mine)
+    }
     held = Counter(label for mine in values.values() for label in mine)
     shared = {name for name, mine in values.items() if any(held[label] > 1 for label in mine)}
     labels = set[str]().union(*(values[name] for name in shared))
