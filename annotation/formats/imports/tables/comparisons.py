@@ -43,6 +43,7 @@ LEFTS = (
     "text_a",
     "item_a",
     *("modell_a", "modelo_a", "sistema_a"),
+    *(f"{name}_{side}" for name in SYSTEMS for side in ("a", "1")),
 )
 RIGHTS = (
     "right",
@@ -53,10 +54,8 @@ RIGHTS = (
     "text_b",
     "item_b",
     *("modell_b", "modelo_b", "sistema_b"),
+    *(f"{name}_{side}" for name in SYSTEMS for side in ("b", "2")),
 )
-# Of systems alone: text_1 and text_2 stand beside a label as often as beside a winner.
-LEFTS += tuple(f"{name}_{side}" for name in SYSTEMS for side in ("a", "1"))
-RIGHTS += tuple(f"{name}_{side}" for name in SYSTEMS for side in ("b", "2"))
 TOPICS = (
     "item",
     "item_id",
