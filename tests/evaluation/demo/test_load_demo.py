@@ -360,7 +360,7 @@ def test_a_shared_board_is_read_by_a_stranger_until_it_is_withdrawn(
     crawl.watch(stranger, errors)
     for address in (f"{served}/boards/{BOARD}/", link):
         stranger.goto(address)
-        expect(stranger.get_by_text("Orrery-M, sources first").first).to_be_visible()
+        expect(stranger.get_by_text("Orrery-M (sources first)").first).to_be_visible()
     page.get_by_role("button", name=f"Withdraw /boards/{BOARD}/").click()
     expect(page.get_by_text("Not public.")).to_be_visible()
     page.get_by_role("button", name="Stop sharing").click()
