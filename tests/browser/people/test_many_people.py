@@ -26,6 +26,8 @@ def a_thousand_people(world: World) -> None:
     """Each with work that waits: 60 herons among otters. The manager proposed two of the herons."""
     version, now = world.task.current, timezone.now()
     assert version is not None
+    own = Membership.objects.filter(project=world.project, role=Role.WORKER)
+    own.update(pseudonym="otter-0939")  # theirs was drawn, and may be another heron
     names = [f"otter-{n:04}" for n in range(939)] + [f"heron-{n:04}" for n in range(60)]
     workers = Membership.objects.bulk_create(
         Membership(project=world.project, role=Role.WORKER, pseudonym=name, external_id=name[::-1])
