@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -45,7 +44,7 @@ from annotation.work.actions.drafts import (
     other_versions,
     place_draft,
 )
-from annotation.work.actions.leases import lock_items, lock_own
+from annotation.work.actions.leases import free_slots, lock_items, lock_own
 from crowdqc.database.compiled import CompiledQuery, Placeholder, run_statement
 from crowdqc.errors import Conflict, DomainError, Invalid
 
@@ -503,7 +502,11 @@ def uncount_answers(
     ids = set(rows.order_by("pk").values_list("pk", flat=True))
     if not ids:
         return
-    _free_slots_of(ids & set(reopen))
+    free_slots(
+        AssignmentItem.objects.filter(
+            assignment__answers__in=ids & set(reopen), item=F("assignment__answers__item")
+        )
+    )
     by_reason: dict[str, list[int]] = {}
     for pk in ids:
         by_reason.setdefault(as_uncounted_reason(reasons[pk]), []).append(pk)
@@ -518,20 +521,6 @@ def uncount_answers(
             answers=len(own),
             reopened=len(set(own) & set(reopen)),
         )
-
-
-def _free_slots_of(answers: Collection[int]) -> None:
-    """Free the slots that these answers hold."""
-    held = AssignmentItem.objects.filter(
-        holds=True, assignment__answers__in=answers, item=F("assignment__answers__item")
-    )
-    rows = list(held.values_list("pk", "item_id"))
-    slots = Counter(item for _pk, item in rows)
-    lock_items(sorted(slots))
-    for n in set(slots.values()):
-        items = [item for item, held_here in slots.items() if held_here == n]
-        Item.objects.filter(pk__in=items).update(held=F("held") - n)
-    AssignmentItem.objects.filter(pk__in=[pk for pk, _item in rows]).update(holds=False)
 
 
 def _notify_counts(answer: Answer) -> None:

@@ -57,7 +57,7 @@ def lock_items(ids: Sequence[int]) -> None:
     list(rows.values_list("pk"))
 
 
-def _free_slots(entries: QuerySet[AssignmentItem]) -> None:
+def free_slots(entries: QuerySet[AssignmentItem]) -> None:
     """Free held slots."""
     rows = list(entries.filter(holds=True).values_list("pk", "item_id"))
     if not rows:
@@ -89,7 +89,7 @@ def release_expired(
         rows = due.select_for_update(skip_locked=worker is None, no_key=True)
         ids = list(rows.values_list("pk", flat=True)[:limit])
         if ids:
-            _free_slots(AssignmentItem.objects.filter(assignment_id__in=ids))
+            free_slots(AssignmentItem.objects.filter(assignment_id__in=ids))
             Assignment.objects.filter(pk__in=ids).update(state=AssignmentState.EXPIRED)
     return len(ids)
 
@@ -120,7 +120,7 @@ def return_assignment(*, by: User, assignment: Assignment) -> Assignment:
         return locked
     if locked.state == AssignmentState.SUBMITTED:
         raise Conflict(gettext("It is submitted already."))
-    _free_slots(locked.entries.all())
+    free_slots(locked.entries.all())
     locked.state = AssignmentState.RETURNED
     locked.save(update_fields=["state"])
     record(by=by, project=locked.task.project, action="assignment.return", on=locked)
@@ -136,7 +136,7 @@ def revoke_lease(*, by: User | None, assignment: Assignment) -> Assignment:
         .get(pk=assignment.pk)
     )
     if locked.state == AssignmentState.LEASED:
-        _free_slots(locked.entries.all())
+        free_slots(locked.entries.all())
         locked.state = AssignmentState.RETURNED
         locked.save(update_fields=["state"])
         record(by=by, project=locked.task.project, action="assignment.take_back", on=locked)
