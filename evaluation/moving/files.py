@@ -158,8 +158,13 @@ def download_archive(*, by: User, archive: ProjectArchive) -> Iterator[bytes]:
 
 
 def _delete(archive: ProjectArchive) -> None:
-    stored = list(archive.parts.values_list("stored", flat=True))
+    _delete_parts(archive)
     archive.delete()
+
+
+def _delete_parts(archive: ProjectArchive) -> None:
+    stored = list(archive.parts.values_list("stored", flat=True))
+    archive.parts.all().delete()
     forget(stored)
 
 
@@ -241,9 +246,7 @@ def _export(archive: ProjectArchive, path: Path) -> None:
     )
     stored = store(_read(path), kind="archives")
     with transaction.atomic():
-        before = list(archive.parts.values_list("stored", flat=True))
-        archive.parts.all().delete()
-        forget(before)
+        _delete_parts(archive)
         ArchivePart.objects.create(archive=archive, stored=stored)
         _finish(archive, size=made.size, sha256=made.sha256)
 
@@ -262,9 +265,7 @@ def _import(archive: ProjectArchive, path: Path) -> None:
     _update(archive, total=sum(one.rows or 0 for one in members))
     done = import_project(by=archive.by, path=path, owner=archive.by, say=_counting(archive))
     with transaction.atomic():
-        stored = list(archive.parts.values_list("stored", flat=True))
-        archive.parts.all().delete()
-        forget(stored)
+        _delete_parts(archive)
         _finish(archive, project=done.project, done=done.rows, total=done.rows)
 
 
