@@ -63,6 +63,7 @@ EXCEPTIONS = {
     "recruitment.actions.key_sets.check_signature": "asks for keys, once a minute at most",
     "recruitment.actions.key_sets.refresh_key_sets": "the clock does it",
     "evaluation.moving.files.add_part": "bytes of an import that was asked for",
+    "evaluation.moving.files.resume_archives": "the clock does it: archives kept for their days",
     "evaluation.embeddings.vectors.delete_unused": "the clock does it: vectors kept for their days",
     "evaluation.free_text.encoding.encode_next": "a part of a run, which was asked for",
     "evaluation.free_text.encoding.resume_waiting": "a part of a run, which was asked for",
