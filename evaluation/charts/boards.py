@@ -53,11 +53,15 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Estimate:
-    """A point with its interval; ``low`` and ``high`` are None where there is no interval."""
+    """A point with its interval; ``low`` and ``high`` are None where there is no interval.
+
+    ``line`` is what is drawn where it is not the interval.
+    """
 
     value: float
     low: float | None = None
     high: float | None = None
+    line: tuple[float | None, float | None] | None = None
 
     def sentence(self) -> str:
         """The estimate with its interval as text."""
@@ -154,7 +158,7 @@ def forest_cell(
     if estimate is None:
         said = _("%(name)s: not scored") % {"name": name} if name else _("not scored")
         return image(body, sentence=said, width=scale.width, height=height)
-    body += _bar(scale, estimate.low, estimate.high, middle, "interval")
+    body += _bar(scale, *(estimate.line or (estimate.low, estimate.high)), middle, "interval")
     body += _sign("dot", scale.x(estimate.value), middle)
     sentence = estimate.sentence()
     if secondary is not None:

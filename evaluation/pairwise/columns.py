@@ -32,7 +32,7 @@ SYSTEMS = (
         is_public=False,
     ),
     VOTES,
-    *stored("se", "rank", inside="extra"),
+    *stored("se", "rank", "compare_low", "compare_high", inside="extra"),
 )
 UNGRADED = tuple(column for column in SYSTEMS if column.key != "grade")
 

@@ -31,6 +31,9 @@ SORTS = {
 }
 
 
+COMPARE = ("compare_low", "compare_high")
+
+
 @dataclass
 class Row:
     """One line of a board."""
@@ -56,6 +59,8 @@ class Row:
     plot: SafeString | None = None
     url: str = ""  # where its name leads
     beside: str = ""  # what stands beside its name, where it is not the detail
+    compare_low: float | None = None  # lines of two rows touch where they cannot be separated
+    compare_high: float | None = None
 
     @classmethod
     def of(cls, pk: int, name: str, detail: str, stored: Sequence[Any], **more: Any) -> Self:
@@ -65,6 +70,7 @@ class Row:
             **{"component": component, "estimate": estimate, "low": low, "high": high, "n": n},
             **{"best": best, "worst": worst, "group": group},
             **{"uniterated": extra.get("uniterated"), "why": extra.get("no_interval", "")},
+            **{name: extra.get(name) for name in COMPARE},
         }
         return cls(id=pk, name=name, detail=detail, **values | more)
 
@@ -83,6 +89,13 @@ class Row:
         """Whether the row is ranked on the board."""
         return self.group is not None
 
+    @property
+    def line(self) -> tuple[float | None, float | None]:
+        """What its plot draws: the comparison interval, else the interval of its score."""
+        if self.compare_low is None:
+            return self.low, self.high
+        return self.compare_low, self.compare_high
+
 
 @dataclass(frozen=True)
 class Board:
@@ -96,6 +109,7 @@ class Board:
     groups: list[Group]
     mean: float | None
     adjusted: bool
+    compared: bool = False  # whether lines that do not touch show a difference
 
     def table(
         self,
@@ -249,6 +263,7 @@ def boards(
                 groups=_grouped(inside, shown, bands) if grouped else [Group("", shown)],
                 mean=mean,
                 adjusted=adjusted.get(number, False),
+                compared=any(row.compare_low is not None for row in inside),
             )
         )
     lost = [row for row in page if not row.component]
@@ -261,7 +276,7 @@ def _scale(rows: Sequence[Row], mean: float | None) -> charts.Scale:
     values: list[float | None] = [mean]
     for row in rows:
         if row.sure:
-            values += [row.low, row.high, row.estimate, row.uniterated]
+            values += [*row.line, row.estimate, row.uniterated]
     return charts.Scale.around(values)
 
 
@@ -271,7 +286,7 @@ def _plot(
     band = tuple(group["band"]) if group and group["band"] else None
     estimate = None
     if row.sure and row.estimate is not None:
-        estimate = Estimate(row.estimate, row.low, row.high)
+        estimate = Estimate(row.estimate, row.low, row.high, line=row.line)
     return charts.forest_cell(
         scale,
         estimate,

@@ -39,7 +39,6 @@ from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from evaluation.methods.bradley_terry import ties as bt_ties
 from evaluation.methods.bradley_terry.cells import (
@@ -66,6 +65,7 @@ from evaluation.methods.bradley_terry.fit import (
 )
 from evaluation.methods.core import bootstrap
 from evaluation.methods.core.base import FloatArray, Hooks, IntArray
+from evaluation.methods.core.comparison import comparison_reach
 from evaluation.methods.core.inference import family_level, t_for_normal, t_quantile
 
 DENSE = 4_000_000  # scores up to this many numbers are worked on as a plain matrix
@@ -256,7 +256,9 @@ class Spread:
     """How sure the merits of the nodes (k,) and the shared parameters (p,) are.
 
     ``rank_low``, ``rank_high`` and ``group`` are 0 where no resamples were asked for, or where the
-    board is too large for the differences of all its pairs. ``nodes`` is what lies behind each.
+    board is too large for the differences of all its pairs. ``compare_low`` to ``compare_high`` of
+    two nodes overlap exactly where they cannot be separated (NaN where no such intervals exist).
+    ``nodes`` is what lies behind each.
     """
 
     se: FloatArray
@@ -266,6 +268,8 @@ class Spread:
     rank_low: IntArray
     rank_high: IntArray
     group: IntArray
+    compare_low: FloatArray
+    compare_high: FloatArray
     shared_se: FloatArray
     shared_low: FloatArray
     shared_high: FloatArray
@@ -460,9 +464,13 @@ def _ranks(
     wide: FloatArray,
     level: float,
     hooks: Hooks,
-) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Rank, best and worst possible rank and group of each node, component by component."""
+) -> tuple[IntArray, IntArray, IntArray, IntArray, FloatArray, FloatArray]:
+    """Rank, best and worst possible rank, group and comparison interval of each node.
+
+    Component by component.
+    """
     rank, low, high, group = np.zeros((4, len(layout)), dtype=np.int64)
+    reach = np.full(len(layout), np.nan)
     rounded, blocks = np.round(merit, 9), int(layout.component[-1])
     for node, count, width in layout.classes:
         for at in range(node, node + count * width, width):
@@ -471,24 +479,31 @@ def _ranks(
             if draws is None:
                 continue
             hooks.step("ranks", int(layout.component[at]), blocks)
-            apart = _apart(merit[part], draws[:, part], nodes.take(part), wide[part], level)
+            needed = _needed(merit[part], draws[:, part], nodes.take(part), wide[part], level)
+            apart = np.abs(merit[part, None] - merit[None, part]) > needed
             low[part], high[part] = bootstrap.rank_ranges(merit[part], apart)
             group[part] = bootstrap.groups(merit[part], apart)
-    return rank, low, high, group
+            known = np.flatnonzero(nodes.take(part).has_interval)
+            pair = np.ix_(known, known)
+            found = comparison_reach(merit[part][known], needed[pair], apart[pair])
+            if found is not None:
+                reach[at + known] = found
+    return rank, low, high, group, merit - reach, merit + reach
 
 
-def _apart(
+def _needed(
     merit: FloatArray, draws: FloatArray, nodes: Clusters, wide: FloatArray, level: float
-) -> NDArray[np.bool_]:
-    """(k, k): True where the simultaneous interval of the difference of two merits leaves out 0.
+) -> FloatArray:
+    """How far (k, k) two merits must be apart for their simultaneous interval to leave out 0.
 
     As ``bootstrap.separable``, with the degrees of freedom of the scarcer clusters of the two:
     the quantile of the largest standardised deviation of all differences, at the same probability
-    of a t. Nobody without an interval is told apart.
+    of a t. Infinite for nodes without an interval.
     """
     k = len(merit)
+    needed = np.full((k, k), np.inf)
     if k < 2:
-        return np.zeros((k, k), dtype=bool)
+        return needed
     error = bootstrap.difference_errors(draws)
     usable = error > 1e-12
     critical = float(np.quantile(bootstrap.largest(draws - merit, error, usable), level))
@@ -498,8 +513,6 @@ def _apart(
     if not nodes.single:  # clusters are less even on a pair than on a player: as leaving one out
         wide = wide * np.sqrt(nodes.effective / np.maximum(nodes.effective - 1, 0.5))
     factor = factor * np.maximum(wide[:, None], wide[None, :])
-    difference = np.abs(merit[:, None] - merit[None, :])
-    apart = np.where(usable, difference > factor * error, difference > 1e-9)
-    apart &= known[:, None] & known[None, :]
-    np.fill_diagonal(apart, False)
-    return apart
+    both = known[:, None] & known[None, :] & ~np.eye(k, dtype=bool)
+    needed[both] = np.where(usable, factor * error, 1e-9)[both]
+    return needed

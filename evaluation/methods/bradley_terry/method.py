@@ -45,7 +45,7 @@ from evaluation.methods.core.params import (
 from evaluation.methods.core.units import LEAST, MEAN
 from evaluation.methods.core.votes import Pairs
 
-NAME, VERSION = "bradley-terry", "1.1"
+NAME, VERSION = "bradley-terry", "1.2"
 
 
 def _check_resamples(settings: Mapping[str, Any]) -> None:
@@ -127,8 +127,10 @@ def fit(
     Estimates: ``player``, a row a name: ``player`` (index), ``estimate`` (natural log-merit, mean 0
     in its component), ``se``, ``low``, ``high``, ``rank`` (1 best; equal merits share the better
     one), ``rank_low`` and ``rank_high`` (best and worst possible; 0 without resamples), ``group``
-    (ranks that cannot be separated), ``n`` (votes, by weight, rounded up), ``component`` (0: never
-    compared, not scored). ``shared``: rows 'side' (log-odds that the left adds) and 'tie'
+    (ranks that cannot be separated), ``compare_low`` and ``compare_high`` (intervals of two overlap
+    exactly where they cannot be separated; none where no such intervals exist), ``n`` (votes, by
+    weight, rounded up), ``component`` (0: never compared, not scored). ``shared``: rows 'side'
+    (log-odds that the left adds) and 'tie'
     (Davidson's log nu or Rao and Kupper's log theta) with ``estimate``, ``se``, ``low``, ``high``.
     ``covariates`` (of rows that stand for themselves: StyledPairs) have a row each in ``shared``,
     the log-odds that one standard deviation of difference adds; merits then hold at equal columns.
@@ -332,6 +334,8 @@ def _players(data: Pairs, cells: Cells, found: Solution, spread: Spread) -> Tabl
         ("se", spread.se),
         ("low", spread.low),
         ("high", spread.high),
+        ("compare_low", spread.compare_low),
+        ("compare_high", spread.compare_high),
         ("effective", spread.nodes.effective),
         ("freedom", spread.nodes.freedom),
     ):

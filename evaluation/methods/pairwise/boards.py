@@ -49,6 +49,8 @@ SYSTEM = (
     "se",
     "low",
     "high",
+    "compare_low",
+    "compare_high",
     "rank",
     "rank_low",
     "rank_high",
@@ -420,7 +422,8 @@ def _raised(cov: FloatArray, least: FloatArray) -> FloatArray:
 def _replaced(player: Table, shared: Table, spread: Spread, layout: Layout) -> tuple[Table, Table]:
     """The tables with the intervals and ranks of ``spread``."""
     columns = {name: column.copy() for name, column in player.columns.items()}
-    for name in ("se", "low", "high", "rank", "rank_low", "rank_high", "group"):
+    names = "se low high compare_low compare_high rank rank_low rank_high group"
+    for name in names.split():
         columns[name][layout.player] = getattr(spread, name)
     for name in ("units", "effective", "freedom"):
         columns[name][layout.player] = getattr(spread.nodes, name)

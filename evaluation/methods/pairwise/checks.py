@@ -129,7 +129,7 @@ def _spread(base: Table, grades: FloatArray, level: float) -> Table:
     return Table({name: columns[name] for name in INTERVAL})
 
 
-NAME, VERSION = "pairwise_checks", "1.3"
+NAME, VERSION = "pairwise_checks", "1.4"
 FEWEST = 100  # resamples that intervals take at least
 PARAMS = Params(
     NAME,

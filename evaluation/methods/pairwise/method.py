@@ -44,7 +44,7 @@ from evaluation.methods.pairwise.strata import STAGE as STRATA
 from evaluation.methods.pairwise.strata import strata
 from evaluation.methods.pairwise.tables import EVERY, votes_behind
 
-NAME, VERSION = "pairwise", "1.7"
+NAME, VERSION = "pairwise", "1.8"
 PARAMS = Params(
     NAME,
     (

@@ -140,11 +140,8 @@ def groups(rows: Sequence[SystemRow]) -> list[dict[str, Any]]:
         for number in sorted({row.group for row in inside if row.group}):
             members = [row for row in inside if row.group == number]
             first = inside.index(members[0]) + 1
-            spans = [
-                (row.low, row.high)
-                for row in members
-                if row.low is not None and row.high is not None
-            ]
+            lines = [row.line for row in members]
+            spans = [(low, high) for low, high in lines if low is not None and high is not None]
             made.append(
                 {
                     "component": component,
@@ -210,6 +207,7 @@ def _equal(row: SystemRow, found: Told) -> SystemRow:
     return replace(
         row,
         **{name: found[name] for name in PLACE},
+        **{name: found.get(name) for name in leaderboard.COMPARE},
         best=found["rank_low"] or None,
         worst=found["rank_high"] or None,
         group=found["group"] or None,
@@ -255,6 +253,7 @@ def board(
     return {
         "tables": tables(boards, shown),
         "boards": boards,
+        "compared": any(one.compared for one in boards),
         "rows": rows,
         "raw": raw,
         "together": ordered([row for row in every if row.dimension == POOLED]),

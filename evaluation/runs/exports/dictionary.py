@@ -42,6 +42,8 @@ ABOUT: Mapping[str, Words] = {
     "rank": gettext_lazy("Place by the score."),
     "rank_low": gettext_lazy("Best rank that is possible."),
     "rank_high": gettext_lazy("Worst rank that is possible."),
+    "compare_low": gettext_lazy("Lower end of a line; lines of two that differ do not touch."),
+    "compare_high": gettext_lazy("Upper end of that line."),
     "group": gettext_lazy("Neighbours with the same number cannot be separated."),
     "adjusted": gettext_lazy(
         "Score at equal questions: who answered harder ones does not lose by it."

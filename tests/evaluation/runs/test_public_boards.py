@@ -131,7 +131,7 @@ def test_the_page_says_verdict_board_method_recipe_and_counts(run: Run) -> None:
     publish(run, files=False)
     response = Client().get(address("our-study"))
     html = html_of(response)
-    assert "which takes more than lines that do not touch" in html
+    assert "two whose lines do not touch differ" in html
     text = text_of(html)
     assert run.task.current is not None and run.task.current.title in text
     assert "The Bradley-Terry model turns" in text and "method Pairwise" in text
