@@ -1,8 +1,7 @@
-"""Workers' pages in German and Spanish: complete catalogues, and words left behind."""
+"""Pages in German and Spanish: complete catalogues, and words left behind."""
 
 from __future__ import annotations
 
-import ast
 import datetime as dt
 import re
 from pathlib import Path
@@ -29,7 +28,6 @@ from annotation.task_types.pairwise import type as pairwise
 from annotation.task_types.pairwise.page import lines as page_lines
 from crowdqc import numbers
 from tests.support import bare_text, factories, messages
-from tests.support.source import parse_source
 
 CLOCK = "annotation/work/frame/_clock.html"
 DAY = dt.date(2026, 11, 18)
@@ -111,7 +109,7 @@ def said() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("language", messages.LANGUAGES)
-def test_everything_that_workers_read_is_translated(language: str, said: dict[str, Any]) -> None:
+def test_every_text_is_translated(language: str, said: dict[str, Any]) -> None:
     for domain, template in said.items():
         assert messages.missing(language, domain, template) == [], "say: make messages"
 
@@ -140,7 +138,7 @@ def test_key_names_are_translated() -> None:
     bare = {
         path: found
         for path in messages.sources()["django"]
-        if path.startswith("templates/") and messages.for_workers(path)
+        if path.startswith("templates/")
         if (found := BARE_KEY.findall(TRANSLATED.sub("", (messages.ROOT / path).read_text())))
     }
     assert bare == {}
@@ -280,7 +278,7 @@ def test_the_switch_turns_sign_in_and_a_chosen_language_outlives_the_browser(cli
 @pytest.mark.django_db
 @pytest.mark.parametrize("language", messages.LANGUAGES)
 def test_refused_pages_stay_in_the_reader_s_language(client: Any, language: str) -> None:
-    """Also of an address that does not exist and of pages that are in English only."""
+    """Also of an address that does not exist."""
     world = factories.make_world(1)
     user = world.worker.user
     assert user is not None
@@ -301,14 +299,3 @@ def test_refused_pages_stay_in_the_reader_s_language(client: Any, language: str)
             r"<(?:title|h1)[^>]*>\s*(.*?)\s*(?:<| ·)", page.content.decode()
         )[:2]
         assert title == heading
-
-
-def test_every_part_of_a_file_that_workers_read_is_there() -> None:
-    missing = {}
-    for name, parts in messages.PARTS.items():
-        tree = parse_source((Path(messages.ROOT) / name).read_text())
-        known = {getattr(node, "name", getattr(node, "id", "")) for node in ast.walk(tree)}
-        known |= {str(node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant)}
-        if gone := [part for part in parts if part not in known]:
-            missing[name] = gone
-    assert missing == {}

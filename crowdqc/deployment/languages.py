@@ -1,23 +1,10 @@
-"""Languages of pages, and whose pages have catalogues (ADR 33)."""
+"""Languages of pages, and what stays English (ADR 33)."""
+
+import re
 
 LANGUAGES = [("en-gb", "English"), ("de", "Deutsch"), ("es", "Español")]
-# Modules, or views of a module by how their names begin.
-TRANSLATED_VIEWS = (
-    "allauth.",
-    "annotation.accounts.account_views.",
-    "annotation.accounts.projects.views.home",
-    "annotation.accounts.projects.views.join",
-    "annotation.accounts.projects.views.project_list",
-    "annotation.accounts.security.views.stepup_resume",
-    "annotation.accounts.signing.",
-    "annotation.conversations.worker_views.",
-    "annotation.notifications.views.notice",
-    "annotation.payouts.views.details.",
-    "annotation.privacy.views.account_",
-    "annotation.privacy.views.own_",
-    "annotation.records.views.",
-    "annotation.recruitment.views.entry.entry",
-    "annotation.recruitment.views.entry.leave",
-    "annotation.work.views.",
-    "django.views.i18n.",
+# Views by module and name: programs, files, public boards (kept for everybody) and the manual.
+ENGLISH_VIEWS = re.compile(
+    r"\.api\b|\.receiving\.|^crowdqc\.web\.(health|manual)\.|\.public_board$"
+    r"|(^|_|\.)(export|bundle|manifest|books_file)$|^evaluation\.score_table\.views\.table$"
 )

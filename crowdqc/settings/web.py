@@ -114,12 +114,6 @@ LANGUAGE_COOKIE_SECURE = env.bool("SECURE_COOKIES", default=PRODUCTION)
 LANGUAGE_COOKIE_SAMESITE = "Lax"
 LANGUAGE_COOKIE_HTTPONLY = True
 LANGUAGE_COOKIE_AGE = 365 * 86_400
-CROWDQC_TRANSLATED_VIEWS = (
-    *languages.TRANSLATED_VIEWS,
-    "evaluation.people.views.data.own_data_erase",
-    "evaluation.people.views.workers.own_card",
-    "evaluation.writing.replay.views.own_replay",
-)
 TIME_ZONE = env.str("TIME_ZONE", default="UTC")
 USE_I18N = True
 USE_TZ = True

@@ -1,9 +1,8 @@
 """In which language a page or a mail speaks.
 
 A person's own choice comes first (their account, then the switch on this device), then what the
-browser asks for, then the installation's. Only views named in ``CROWDQC_TRANSLATED_VIEWS`` follow
-it: pages of requesters and managers have no catalogues yet, and half of a page in another language
-would help nobody. See docs/develop/translate.md.
+browser asks for, then the installation's. What programs read, files and public boards stay English
+(``ENGLISH_VIEWS``). See docs/develop/translate.md.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from django.utils.translation import trans_real
 from django.views.decorators.http import require_safe
 from django.views.i18n import JavaScriptCatalog
 
+from crowdqc.deployment.languages import ENGLISH_VIEWS
 from crowdqc.errors import Missing
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
@@ -81,10 +81,10 @@ class Language:
         return response
 
     def process_view(self, request: HttpRequest, view: Any, args: object, kwargs: object) -> None:
-        """Switch to English for pages without translation, else to the person's own language."""
+        """Switch to English for what stays English, else to the person's own language."""
         view = getattr(view, "view_class", view)
         name = f"{view.__module__}.{getattr(view, '__qualname__', '')}"
-        if not name.startswith(settings.CROWDQC_TRANSLATED_VIEWS):
+        if ENGLISH_VIEWS.search(name):
             translation.activate(settings.LANGUAGE_CODE)
         elif settings.SESSION_COOKIE_NAME in request.COOKIES:
             own = known(getattr(request.user, "language", ""))

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Mapping
 from typing import Any
 
-from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext, gettext_noop, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from annotation.authoring.selectors.builder.frame import Build
@@ -126,8 +126,8 @@ ATTENTION = KnownWords(
     _("Attention pairs"),
     _("pairs with one sensible answer; they never count as judgments"),
     "attention pair",
-    _("Passed"),
-    _("Failed"),
+    pgettext_lazy("check", "Passed"),
+    pgettext_lazy("check", "Failed"),
     _("Share passed"),
     _(
         "from one attention pair that nothing was read; a slip looks the same. With few pairs the "

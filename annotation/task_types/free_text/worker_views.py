@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from annotation.work.views.parts import WorkerPages
 
@@ -14,7 +14,7 @@ class FreeTextPages(WorkerPages):
     may_stay_open = True
     numbers_items = False
     own_words = True
-    verb, go_on = gettext_lazy("answer"), gettext_lazy("Answer")
+    verb, go_on = pgettext_lazy("action", "answer"), pgettext_lazy("action", "Answer")
     progress = gettext_lazy("%(answered)s of %(steps)s answered")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 
 from annotation.chats.messages import as_messages
 from annotation.chats.storage import MAX_QUESTION, TRACE_KEY, chat_for_workers
@@ -21,7 +21,7 @@ from annotation.work.views.parts import OpenItem, WorkerPages
 class LabelPages(WorkerPages):
     """One item."""
 
-    verb, go_on = gettext_lazy("label"), gettext_lazy("Label")
+    verb, go_on = pgettext_lazy("action", "label"), pgettext_lazy("action", "Label")
     progress = gettext_lazy("%(answered)s of %(steps)s labeled")
     submitted_noun = recorded_noun = "item"
 

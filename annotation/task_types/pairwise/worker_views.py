@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.utils import timezone
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 
 from annotation.task_types.pairwise import page as judging
 from annotation.work.views.parts import OpenItem, WorkerPages
@@ -16,7 +16,7 @@ from annotation.work.views.parts import OpenItem, WorkerPages
 class JudgingPages(WorkerPages):
     """Whatever is chosen line by line, with its keys and its suggested breaks."""
 
-    verb, go_on = gettext_lazy("judge"), gettext_lazy("Judge")
+    verb, go_on = pgettext_lazy("action", "judge"), pgettext_lazy("action", "Judge")
     progress = gettext_lazy("%(answered)s of %(steps)s judged")
 
     def context(self, opened: OpenItem) -> dict[str, Any]:
