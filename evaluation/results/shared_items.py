@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from evaluation.results.tables import ResultTable
 
-NOT_SHOWN = gettext_lazy("not shown")
+NOT_SHOWN = gettext_lazy("hidden")
 FEWEST = 3  # people, below whom a count tells what one of them answered
 
 

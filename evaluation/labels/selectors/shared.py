@@ -15,8 +15,9 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crowdqc.numbers import count, probability
+from crowdqc.numbers import count, probability, score
 from evaluation.labels.columns import LABEL
+from evaluation.labels.results import SURE
 from evaluation.labels.selectors import decisions, findings, study, tables
 from evaluation.labels.selectors import workers as worker_reads
 from evaluation.labels.selectors.study import ShownField
@@ -73,7 +74,8 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
 class SharedLabel:
     """An item as a link shows it: its text, the label, and how many workers gave each.
 
-    Votes and certainty are left out where they would tell what one worker answered.
+    Where votes would tell what one worker answered, there are none, and ``certainty`` says only
+    whether it is at least SURE.
     """
 
     text: str
@@ -86,7 +88,11 @@ class SharedLabel:
 def _certainty(row: SharedLabel) -> SafeString | str:
     if row.by_hand:
         return _("by hand")
-    return empty_cell() if row.certainty is None else probability(row.certainty)
+    if row.certainty is None:
+        return empty_cell()
+    if row.votes:
+        return probability(row.certainty)
+    return f"{'≥' if row.certainty >= SURE else '<'}\N{NO-BREAK SPACE}{score(SURE, 2)}"
 
 
 ITEMS = (
@@ -138,5 +144,5 @@ def _shared_label(row: Any, field: ShownField, decision: LabelDecision | None) -
         votes=", ".join(given) if shows else "",
         label=field.word(label) if label else "",
         by_hand=decision is not None,
-        certainty=row.extra.get("posterior") if shows and not decision else None,
+        certainty=None if decision else row.extra.get("posterior"),
     )
