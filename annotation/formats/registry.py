@@ -555,7 +555,7 @@ def file_uses(task: Task, kind: str) -> list[FileUse]:
 def recognise_texts(columns: Sequence[str]) -> str:
     """Whether a file of texts to be judged holds a pair a row (``pairs``) or a text a row."""
     sides = {"response_a", "response_b"}
-    return Pairs.slug if sides <= guess(columns, Pairs.fields).keys() else Candidates.slug
+    return Pairs.slug if sides <= Pairs().guess(columns, ()).keys() else Candidates.slug
 
 
 def get_format(slug: str) -> Format:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
-from annotation.files.reading.importer import MAX_ID, Field, Importer, Reader, Row
+from annotation.files.reading.importer import MAX_ID, Field, Importer, Reader, Row, is_id, plain
 from annotation.files.reading.keys import FirstSeen
 from annotation.formats.imports.candidates import key_of, topic_of_query
 from annotation.pair_design import groups_of, tell_groups
@@ -35,11 +36,31 @@ def _texts(*names: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return first, second
 
 
-TEXTS = _texts(
-    *("response", "answer", "output", "completion", "text", "generation", "summary"),
+NOUNS = (
+    *("response", "answer", "output", "completion", "text", "generation", "summary", "reply"),
     *("antwort", "ausgabe", "zusammenfassung", "respuesta", "texto", "salida", "resumen"),
 )
+LOOSE = ("text", "texto")  # beside another word they name many things: text_de, text_length
+TEXTS = _texts(*NOUNS)
 SYSTEMS = _texts("model", "system", "model_name", "source", "llm", "modell", "modelo", "sistema")
+
+
+def _split_name(column: str) -> tuple[str, str]:
+    """The noun of texts in a column's name and what else it says: ``llama_answer`` -> llama.
+
+    Empty where no word of the name, or several, are such a noun.
+    """
+    words = re.findall(r"[^\W_]+", column)
+    nouns = [word for word in words if plain(word) in NOUNS and plain(word) not in LOOSE]
+    if len(nouns) != 1 or len(words) < 2 or is_id(column):
+        return "", ""
+    return plain(nouns[0]), " ".join(word for word in words if word != nouns[0])
+
+
+def _system_of(column: str) -> str:
+    """What a column of texts is called where no column names systems: ``llama`` or as it is."""
+    rest = _split_name(column)[1]
+    return rest if len(rest) > 2 else column
 
 
 class Pairs(Importer):
@@ -88,6 +109,20 @@ class Pairs(Importer):
         "Each row is one pair. Pairs of one prompt are one topic. Without systems the two columns "
         "are compared."
     )
+
+    def guess(self, columns: Sequence[str], rows: Iterable[Row]) -> dict[str, str]:
+        """As every format, and two columns that name a text each: ``llama_answer, qwen_answer``."""
+        found = super().guess(columns, rows)
+        sides = [f"response_{side}" for side in SIDES]
+        if "prompt" in found and not found.keys() & set(sides):
+            named: dict[str, list[str]] = {}
+            for column in columns:
+                if column not in found.values():
+                    named.setdefault(_split_name(column)[0], []).append(column)
+            named.pop("", None)
+            pair = next((own for own in named.values() if len(own) == len(sides)), [])
+            found |= dict(zip(sides, pair, strict=False))
+        return found
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownPairs) -> None:
         """Pairs of two different texts, each once; a topic has one prompt."""
@@ -161,7 +196,8 @@ class Pairs(Importer):
                 gettext_noop("There is no text."),
                 gettext_noop("Write it, or delete the row."),
             )
-            values[f"model_{side}"] = values[f"model_{side}"] or reader.column(f"response_{side}")
+            column = reader.column(f"response_{side}")
+            values[f"model_{side}"] = values[f"model_{side}"] or _system_of(column)
         reader.limit(row, self.limits)
         if values["response_a"] == values["response_b"]:
             reader.refuse(

@@ -122,6 +122,11 @@ def test_own_pairs_replace_the_examples_of_a_template(world: World) -> None:
         (["prompt", "response_a", "response_b", "model_a", "model_b"], "pairs"),
         (["instruction", "output_1", "output_2"], "pairs"),
         (["prompt", "chosen", "rejected"], "pairs"),
+        (["id", "prompt", "answer_model_a", "answer_model_b"], "pairs"),
+        (["prompt", "llama_answer", "qwen_answer"], "pairs"),
+        (["Frage", "Antwort ChatGPT", "Antwort Mistral"], "pairs"),
+        (["prompt", "text_de", "text_en"], "candidates"),
+        (["prompt", "answer_id", "answer", "system"], "candidates"),
         (["topic", "text", "system"], "candidates"),
         (["prompt", "response", "model"], "candidates"),
     ],
@@ -130,6 +135,13 @@ def test_texts_to_be_judged_are_told_from_pairs_by_their_columns(
     columns: list[str], kind: str
 ) -> None:
     assert recognise_texts(columns) == kind
+
+
+def test_systems_are_named_by_what_tells_two_columns_apart(world: World, draft: Task) -> None:
+    rows = [{"prompt": "Why?", "llama_answer": "Because.", "qwen_answer": "Nobody knows."}]
+    load(world, draft, *rows)
+    pair = draft.items.select_related("first__system", "second__system").get()
+    assert {pair.first.system.name, pair.second.system.name} == {"llama", "qwen"}  # type: ignore[union-attr]
 
 
 APART = "2 groups that are never compared: “alpha”, “gamma” | “beta”, “delta”."
