@@ -87,7 +87,7 @@ def marks(person: str, item: str, score: str, points: int = 5) -> str:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("head", ["Mark", "Note", "Punkte", "Grade", "stars", "Score"])
+@pytest.mark.parametrize("head", ["Mark", "Note", "Punkte", "Grade", "stars", "Score", "fluency"])
 def test_marks_of_four_values_and_more_are_ratings(
     head: str, requester: Requester, tmp_path: Path
 ) -> None:

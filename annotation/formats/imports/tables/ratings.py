@@ -38,6 +38,10 @@ SCORES = ("rating", "points", "stars", "grade", "likert")
 MARKS = (
     *("mark", "marks", "note", "noten", "schulnote", "punkte", "punktzahl", "bewertung"),
     *("sterne", "grades", "ratings", "scores", "value"),
+    *("fluency", "adequacy", "quality", "overall_quality", "relevance", "coherence", "clarity"),
+    *("consistency", "helpfulness", "informativeness", "naturalness", "grammaticality"),
+    *("readability", "usefulness", "faithfulness", "difficulty", "severity", "intensity"),
+    *("qualitaet", "qualitat", "relevanz", "verstandlichkeit", "calidad", "fluidez", "claridad"),
 )
 MIN_MARKS = 4
 RATED = "a text or its id"
