@@ -210,8 +210,8 @@ def sized(value: float) -> str:
 
 
 def word(value: int) -> str:
-    """Write a whole number in words up to twelve, then in figures."""
-    return WORDS[value] if 0 <= value < len(WORDS) else count(value)
+    """Write a whole number in words up to twelve, then in figures; only English has words."""
+    return WORDS[value] if _is_english() and 0 <= value < len(WORDS) else count(value)
 
 
 def plural(value: Number, one: str, many: str | None = None) -> str:

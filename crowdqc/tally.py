@@ -12,28 +12,30 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext, gettext_noop
+
 # Why something is not used, as pages say it after its number.
 REASONS = {
-    "there": "already in the task",
-    "twice": "given twice in the file",
-    "repeated": "second answers of a worker to a question",
-    "repeat": "repeats by the same person on the same texts",
-    "uncounted": "marked as not counting",
-    "excluded": "by workers left out by hand",
-    "gold": "on gold or attention items",
-    "other_fields": "on a version that asks for something else",
-    "no_text": "without a text",
-    "not_on_panel": "by workers outside the panel",
-    "saw": "by people who had seen the judge or other reviews",
-    "not_answered": "without an answer on this dimension",
-    "one_source": "between two texts of one system",
-    "no_weight": "by workers of unknown competence",
-    "no_label": "on pairs without an estimated label",
-    "no_board": "on a dimension without a board",
-    "alone": "the only answer to their question",
-    "unsure": "marked as unsure",
-    "no_choice": "without a choice in this field",
-    "other": "for other reasons",
+    "there": gettext_noop("already in the task"),
+    "twice": gettext_noop("given twice in the file"),
+    "repeated": gettext_noop("second answers of a worker to a question"),
+    "repeat": gettext_noop("repeats by the same person on the same texts"),
+    "uncounted": gettext_noop("marked as not counting"),
+    "excluded": gettext_noop("by workers left out by hand"),
+    "gold": gettext_noop("on gold or attention items"),
+    "other_fields": gettext_noop("on a version that asks for something else"),
+    "no_text": gettext_noop("without a text"),
+    "not_on_panel": gettext_noop("by workers outside the panel"),
+    "saw": gettext_noop("by people who had seen the judge or other reviews"),
+    "not_answered": gettext_noop("without an answer on this dimension"),
+    "one_source": gettext_noop("between two texts of one system"),
+    "no_weight": gettext_noop("by workers of unknown competence"),
+    "no_label": gettext_noop("on pairs without an estimated label"),
+    "no_board": gettext_noop("on a dimension without a board"),
+    "alone": gettext_noop("the only answer to their question"),
+    "unsure": gettext_noop("marked as unsure"),
+    "no_choice": gettext_noop("without a choice in this field"),
+    "other": gettext_noop("for other reasons"),
 }
 MOST = 12  # reasons that are told apart
 
@@ -79,7 +81,7 @@ class Tally:
 
 def reason_words(reason: str) -> str:
     """Return the text of a reason code for pages; a reason that is a sentence already is kept."""
-    return REASONS.get(reason, reason)
+    return gettext(REASONS[reason]) if reason in REASONS else reason
 
 
 def by_reason(sentences: Iterable[str]) -> Counter[str]:

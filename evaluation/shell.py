@@ -9,42 +9,50 @@ from typing import Any
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.access import Access
 from annotation.accounts.projects.shell import own_counts, tab_counts
+from annotation.models import Role
+from crowdqc.numbers import plural
 from evaluation.runs.selectors.shell import active_run, percent
 
 # Tab: label, address, which count stands beside it, which names of addresses belong to it.
 TABS = (
-    ("Overview", "project", "", ("project",)),
+    (gettext_noop("Overview"), "project", "", ("project",)),
     (
-        "Tasks",
+        gettext_noop("Tasks"),
         "task_list",
         "tasks",
         ("task", "import", "recruitment", "announcement", "announcements"),
     ),
-    ("Traces", "trace_list", "traces", ("trace",)),
+    (gettext_noop("Traces"), "trace_list", "traces", ("trace",)),
     (
-        "People",
+        gettext_noop("People"),
         "people",
         "people",
         ("people", "worker_card", "invitation", "panel", "worker_data", "message", "conversation"),
     ),
     (
-        "Results",
+        gettext_noop("Results"),
         "results",
         "",
         ("results", "task_results", "pair", "rating", "writing", "rescaling", "audit", "domain"),
     ),
-    ("Runs", "run_list", "runs", ("run",)),
-    ("Models", "models", "", ("models", "task_models", "task_ask")),
+    (gettext_noop("Runs"), "run_list", "runs", ("run",)),
+    (gettext_noop("Models"), "models", "", ("models", "task_models", "task_ask")),
     (
-        "Payouts",
+        gettext_noop("Payouts"),
         "payout_list",
         "payouts",
         ("payout", "ledger", "review", "rejection", "replay", "payment", "statement"),
     ),
-    ("Settings", "project_settings", "", ("project_settings", "audit_log", "hook", "files")),
+    (
+        gettext_noop("Settings"),
+        "project_settings",
+        "",
+        ("project_settings", "audit_log", "hook", "files"),
+    ),
 )
 
 
@@ -72,16 +80,21 @@ def shell(request: HttpRequest) -> dict[str, Any]:
     running = None
     if run:
         url = reverse("run", args=[access.project.pk, run.number])
-        running = {"label": "1 run", "url": url, "percent": percent(run)}
+        running = {"label": plural(1, "run"), "url": url, "percent": percent(run)}
     return {
         "theme": user.theme,
         "nav": _project_nav(request, access, {**numbers, "runs": int(bool(run))}),
         "running": running,
-        "person": {"name": str(user), "role": ", ".join(sorted(access.roles))},
+        "person": {"name": str(user), "role": listed_roles(access)},
         "unread": numbers["unread"],
         "access": access,
         "project": access.project,
     }
+
+
+def listed_roles(access: Access) -> str:
+    """Name the roles of a person, in the reader's language."""
+    return ", ".join(str(Role(role).label) for role in sorted(access.roles))
 
 
 def _name(request: HttpRequest) -> str:
@@ -104,12 +117,12 @@ def _project_nav(
     )
     return [
         {
-            "label": label,
+            "label": _(label),
             "url": reverse(address, args=[access.project.pk]),
             "count": counts.get(count) or None,
             "current": current is not None and current[0] == label,
         }
-        for label, address, count, _ in TABS
+        for label, address, count, _names in TABS
         if (access.is_staff or address in OF_VIEWERS)
         and (address != "trace_list" or counts["sources"] or _belongs(name, ("trace",)))
     ]

@@ -86,9 +86,9 @@ class HookDelivery(models.Model):
     """One event on its way to one address, with how often it was tried."""
 
     class State(models.TextChoices):
-        WAITING = "waiting", "Waits"
-        DONE = "done", "Taken"
-        FAILED = "failed", "Given up"
+        WAITING = "waiting", gettext_lazy("Waits")
+        DONE = "done", gettext_lazy("Taken")
+        FAILED = "failed", gettext_lazy("Given up")
 
     hook = models.ForeignKey(Hook, on_delete=models.CASCADE, related_name="deliveries")
     event_id = models.UUIDField()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy
 
 from annotation.models.assignments import Assignment
 from annotation.models.candidates import System
@@ -15,9 +16,9 @@ class Answer(models.Model):
     """One author's answer to one item at one stage; its author is a worker or a system."""
 
     class Stage(models.TextChoices):
-        ENTRY = "entry", "entry"
-        MAIN = "main", "main"
-        EXIT = "exit", "exit"
+        ENTRY = "entry", gettext_lazy("entry")
+        MAIN = "main", gettext_lazy("main")
+        EXIT = "exit", gettext_lazy("exit")
 
     version = models.ForeignKey(TaskVersion, on_delete=models.PROTECT, related_name="answers")
     item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="answers", db_index=False)

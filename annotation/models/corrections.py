@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models import F, Q
+from django.utils.translation import gettext_lazy
 
 from annotation.models.payouts import LedgerEntry
 from annotation.models.people import Project, User
@@ -19,10 +20,10 @@ class Correction(models.Model):
     """
 
     class State(models.TextChoices):
-        PROPOSED = "proposed", "Awaiting approval"
-        APPROVED = "approved", "Approved"
-        DECLINED = "declined", "Declined"
-        ALONE = "alone", "Booked without a second person"
+        PROPOSED = "proposed", gettext_lazy("Awaiting approval")
+        APPROVED = "approved", gettext_lazy("Approved")
+        DECLINED = "declined", gettext_lazy("Declined")
+        ALONE = "alone", gettext_lazy("Booked without a second person")
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="corrections")
     task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="+")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils.translation import gettext_lazy
 
 from annotation.models.files import StoredFile
 from annotation.models.people import Project, User
@@ -13,10 +14,10 @@ class ExportFile(models.Model):
     """One file that somebody asked for."""
 
     class State(models.TextChoices):
-        QUEUED = "queued", "Queued"
-        RUNNING = "running", "Being written"
-        DONE = "done", "Ready"
-        FAILED = "failed", "Failed"
+        QUEUED = "queued", gettext_lazy("Queued")
+        RUNNING = "running", gettext_lazy("Being written")
+        DONE = "done", gettext_lazy("Ready")
+        FAILED = "failed", gettext_lazy("Failed")
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="export_files")
     task = models.ForeignKey(Task, on_delete=models.CASCADE, null=True, related_name="+")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 
 from annotation.models.files import StoredFile
 from annotation.models.people import Project, User
@@ -17,19 +18,19 @@ class ImportFile(models.Model):
     """
 
     class Kind(models.TextChoices):
-        ITEMS = "items", "questions"
-        ANSWERS = "answers", "answers of workers"
-        SYSTEM_ANSWERS = "system_answers", "answers of systems"
+        ITEMS = "items", gettext_lazy("questions")
+        ANSWERS = "answers", gettext_lazy("answers of workers")
+        SYSTEM_ANSWERS = "system_answers", gettext_lazy("answers of systems")
 
     class State(models.TextChoices):
-        UPLOADING = "uploading", "Uploading"  # in parts
-        FETCHING = "fetching", "Fetching"  # from its address
-        READING = "reading", "Reading"
-        CHECKING = "checking", "Checking"
-        READY = "ready", "Ready to import"
-        IMPORTING = "importing", "Importing"
-        IMPORTED = "imported", "Imported"
-        FAILED = "failed", "Not imported"
+        UPLOADING = "uploading", gettext_lazy("Uploading")  # in parts
+        FETCHING = "fetching", gettext_lazy("Fetching")  # from its address
+        READING = "reading", gettext_lazy("Reading")
+        CHECKING = "checking", gettext_lazy("Checking")
+        READY = "ready", gettext_lazy("Ready to import")
+        IMPORTING = "importing", gettext_lazy("Importing")
+        IMPORTED = "imported", gettext_lazy("Imported")
+        FAILED = "failed", gettext_lazy("Not imported")
 
     project = models.ForeignKey(
         Project, on_delete=models.CASCADE, null=True, related_name="import_files"
@@ -68,11 +69,14 @@ class ImportPart(models.Model):
     """Some rows of an upload that waits, of what is wrong with them, or of its bytes."""
 
     class Kind(models.TextChoices):
-        ROWS = "rows", "rows"
-        UNREADABLE = "unreadable", "unreadable rows"
-        PROBLEMS = "problems", "problems"
-        CHECKED = "checked", "checked rows"  # as they are imported, where nothing changes meanwhile
-        CONTENT = "content", "bytes"  # of a file that comes in parts, as they are
+        ROWS = "rows", gettext_lazy("rows")
+        UNREADABLE = "unreadable", gettext_lazy("unreadable rows")
+        PROBLEMS = "problems", gettext_lazy("problems")
+        CHECKED = (
+            "checked",
+            gettext_lazy("checked rows"),
+        )  # as they are imported, where nothing changes meanwhile
+        CONTENT = "content", gettext_lazy("bytes")  # of a file that comes in parts, as they are
 
     file = models.ForeignKey(ImportFile, on_delete=models.CASCADE, related_name="parts")
     kind = models.CharField(max_length=10, choices=Kind.choices)

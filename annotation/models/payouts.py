@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import Case, F, Q, Sum, When
 from django.db.models.functions import Cast, Substr
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 
 from annotation.models.assignments import Assignment
 from annotation.models.people import Membership, Project, User
@@ -20,9 +21,9 @@ class PayoutBatch(models.Model):
     """A proposal to pay; approving it writes the ledger exactly once."""
 
     class State(models.TextChoices):
-        PROPOSED = "proposed", "Waits for a second person"
-        APPROVED = "approved", "Approved"
-        SENT_BACK = "sent_back", "Sent back"
+        PROPOSED = "proposed", gettext_lazy("Waits for a second person")
+        APPROVED = "approved", gettext_lazy("Approved")
+        SENT_BACK = "sent_back", gettext_lazy("Sent back")
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="payout_batches")
     task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="payout_batches")
@@ -65,9 +66,9 @@ class PayoutLine(models.Model):
     """What a proposal says of one assignment."""
 
     class Decision(models.TextChoices):
-        APPROVE = "approve", "Approve"
-        HOLD = "hold", "Look first"
-        REJECT = "reject", "Reject"
+        APPROVE = "approve", gettext_lazy("Approve")
+        HOLD = "hold", gettext_lazy("Look first")
+        REJECT = "reject", gettext_lazy("Reject")
 
     batch = models.ForeignKey(PayoutBatch, on_delete=models.CASCADE, related_name="lines")
     assignment = models.ForeignKey(
@@ -104,8 +105,8 @@ class Rejection(models.Model):
     """A refusal to pay, with its reason and the one reply the worker has."""
 
     class Outcome(models.TextChoices):
-        STANDS = "stands", "stands"
-        OVERTURNED = "overturned", "overturned"
+        STANDS = "stands", gettext_lazy("stands")
+        OVERTURNED = "overturned", gettext_lazy("overturned")
 
     assignment = models.OneToOneField(
         Assignment, on_delete=models.PROTECT, related_name="rejection"
@@ -145,10 +146,10 @@ class PayoutRule(models.Model):
     """How a task's proposals begin: base on approval, a bonus by what a run said, a wage check."""
 
     class BonusBy(models.TextChoices):
-        NONE = "none", "no bonus by rule"
-        SCORE = "score", "the lower end of the score’s interval"
-        COMPETENCE = "competence", "the lower end of the competence’s interval"
-        RANK = "rank", "the whole range of ranks"
+        NONE = "none", gettext_lazy("no bonus by rule")
+        SCORE = "score", gettext_lazy("the lower end of the score’s interval")
+        COMPETENCE = "competence", gettext_lazy("the lower end of the competence’s interval")
+        RANK = "rank", gettext_lazy("the whole range of ranks")
 
     task = models.OneToOneField(Task, on_delete=models.CASCADE, related_name="payout_rule")
     bonus_by = models.CharField(max_length=12, choices=BonusBy.choices, default=BonusBy.NONE)
@@ -249,11 +250,11 @@ class LedgerEntry(models.Model):
     """
 
     class Kind(models.TextChoices):
-        BASE = "base", "Base pay"
-        BONUS = "bonus", "Bonus"
-        PAYMENT = "payment", "Payment"
-        FEE = "fee", "Fee"
-        CORRECTION = "correction", "Correction"
+        BASE = "base", gettext_lazy("Base pay")
+        BONUS = "bonus", gettext_lazy("Bonus")
+        PAYMENT = "payment", gettext_lazy("Payment")
+        FEE = "fee", gettext_lazy("Fee")
+        CORRECTION = "correction", gettext_lazy("Correction")
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="ledger")
     task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="ledger")

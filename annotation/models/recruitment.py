@@ -20,12 +20,12 @@ class Recruitment(models.Model):
 
     class Kind(models.TextChoices):
         PROLIFIC = "prolific", "Prolific"
-        PANEL = "panel", "A panel of your own"
+        PANEL = "panel", gettext_lazy("A panel of your own")
 
     class Entry(models.TextChoices):
-        JWT = "jwt", "Signed by the platform (JWT)"
-        SIGNED = "signed", "Signed links, one a person"
-        BOUND = "bound", "The first browser that comes with a name keeps it"
+        JWT = "jwt", gettext_lazy("Signed by the platform (JWT)")
+        SIGNED = "signed", gettext_lazy("Signed links, one a person")
+        BOUND = "bound", gettext_lazy("The first browser that comes with a name keeps it")
 
     task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="recruitments")
     kind = models.CharField(max_length=10, choices=Kind.choices)

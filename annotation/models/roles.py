@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models import F, Q
+from django.utils.translation import gettext_lazy
 
 from annotation.models.people import Invitation, Project, Role, User
 
@@ -19,11 +20,11 @@ class RoleGrant(models.Model):
     """
 
     class State(models.TextChoices):
-        WAITING = "waiting", "Awaiting confirmation"
-        GIVEN = "given", "Not confirmed"
-        CONFIRMED = "confirmed", "Confirmed"
-        DECLINED = "declined", "Declined"
-        HELD = "held", "Had a role before"
+        WAITING = "waiting", gettext_lazy("Awaiting confirmation")
+        GIVEN = "given", gettext_lazy("Not confirmed")
+        CONFIRMED = "confirmed", gettext_lazy("Confirmed")
+        DECLINED = "declined", gettext_lazy("Declined")
+        HELD = "held", gettext_lazy("Had a role before")
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="role_grants")
     user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from django.db import models
 from django.db.models import F, Q
+from django.utils.translation import gettext_lazy
 
 from annotation.models.candidates import Candidate, ChatContent
 from annotation.models.files import MediaFile
@@ -16,10 +17,10 @@ from annotation.models.people import Membership, Panel, Project, User
 class TaskState(models.TextChoices):
     """Where a task stands; draft means that no version was ever published."""
 
-    DRAFT = "draft", "Draft"
-    OPEN = "open", "Open"
-    PAUSED = "paused", "Paused"
-    CLOSED = "closed", "Closed"
+    DRAFT = "draft", gettext_lazy("Draft")
+    OPEN = "open", gettext_lazy("Open")
+    PAUSED = "paused", gettext_lazy("Paused")
+    CLOSED = "closed", gettext_lazy("Closed")
 
 
 class Task(models.Model):
@@ -85,8 +86,8 @@ class TaskVersion(models.Model):
     """The wording, rules and pay of a task. Once published no column may change (a trigger)."""
 
     class Order(models.TextChoices):
-        FIXED = "fixed", "the order written here"
-        RANDOM = "random", "random for each worker"
+        FIXED = "fixed", gettext_lazy("the order written here")
+        RANDOM = "random", gettext_lazy("random for each worker")
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
+from django.utils.translation import gettext_lazy
 
 from annotation.models import Item, Project, Task
 from evaluation.models.runs import Run
@@ -41,12 +42,12 @@ class ChecklistStage(models.Model):
     """
 
     class Kind(models.TextChoices):
-        ATTRIBUTES = "attributes", "Attributes"
-        COMPONENTS = "components", "Components"
-        CLUSTERS = "clusters", "Clusters"
-        KEY_QUESTIONS = "key_questions", "Key questions"
-        SUB_QUESTIONS = "sub_questions", "Sub-questions"
-        VALIDATION = "validation", "Validated questions"
+        ATTRIBUTES = "attributes", gettext_lazy("Attributes")
+        COMPONENTS = "components", gettext_lazy("Components")
+        CLUSTERS = "clusters", gettext_lazy("Clusters")
+        KEY_QUESTIONS = "key_questions", gettext_lazy("Key questions")
+        SUB_QUESTIONS = "sub_questions", gettext_lazy("Sub-questions")
+        VALIDATION = "validation", gettext_lazy("Validated questions")
 
     checklist = models.ForeignKey(Checklist, on_delete=models.CASCADE, related_name="stages")
     kind = models.CharField(max_length=16, choices=Kind.choices)

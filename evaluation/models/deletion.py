@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
+from django.utils.translation import gettext_lazy
 
 from annotation.models import Project
 
@@ -12,9 +13,9 @@ class ProjectDeletion(models.Model):
     """One project's deletion: when it is due, and how far it is."""
 
     class State(models.TextChoices):
-        WAITING = "waiting", "Waits until it is due"
-        RUNNING = "running", "Rows are being deleted"
-        DONE = "done", "Done"
+        WAITING = "waiting", gettext_lazy("Waits until it is due")
+        RUNNING = "running", gettext_lazy("Rows are being deleted")
+        DONE = "done", gettext_lazy("Done")
 
     project = models.OneToOneField(Project, on_delete=models.PROTECT, related_name="deletion")
     state = models.CharField(max_length=7, choices=State.choices, default=State.WAITING)

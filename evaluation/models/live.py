@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy
 
 from annotation.models import Task
 from evaluation.models.runs import Run
@@ -18,18 +19,18 @@ class LiveEvaluation(models.Model):
     """
 
     class State(models.TextChoices):
-        OPEN = "open", "Open"
-        ENDED = "ended", "Ended"
+        OPEN = "open", gettext_lazy("Open")
+        ENDED = "ended", gettext_lazy("Ended")
 
     class Reason(models.TextChoices):
-        PRECISE = "precise", "The intervals are as narrow as was asked for"
-        JUDGMENTS = "judgments", "All judgments are given"
-        BUDGET = "budget", "The budget is used"
-        BY_HAND = "by_hand", "Somebody ended it"
+        PRECISE = "precise", gettext_lazy("The intervals are as narrow as was asked for")
+        JUDGMENTS = "judgments", gettext_lazy("All judgments are given")
+        BUDGET = "budget", gettext_lazy("The budget is used")
+        BY_HAND = "by_hand", gettext_lazy("Somebody ended it")
 
     class DecidedBy(models.TextChoices):
-        PEOPLE = "people", "People"
-        MODELS = "models", "Models alone"
+        PEOPLE = "people", gettext_lazy("People")
+        MODELS = "models", gettext_lazy("Models alone")
 
     task = models.OneToOneField(Task, on_delete=models.CASCADE, related_name="live_evaluation")
     state = models.CharField(max_length=10, choices=State.choices, default=State.OPEN)

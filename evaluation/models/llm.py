@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
+from django.utils.translation import gettext_lazy
 
 from annotation.models import Organisation, Project
 from evaluation.models.runs import Run
@@ -130,9 +131,9 @@ class LanguageModel(models.Model):
     """One model of an endpoint: its prices, and what a probe found that it can do."""
 
     class Use(models.TextChoices):
-        CHAT = "chat", "answers in words"
-        EMBEDDING = "embedding", "turns texts into vectors"
-        SPEECH = "speech", "writes down speech"
+        CHAT = "chat", gettext_lazy("answers in words")
+        EMBEDDING = "embedding", gettext_lazy("turns texts into vectors")
+        SPEECH = "speech", gettext_lazy("writes down speech")
 
     endpoint = models.ForeignKey(Endpoint, on_delete=models.CASCADE, related_name="models")
     name = models.CharField(max_length=160)  # as the endpoint calls it
@@ -194,10 +195,10 @@ class OwnPrompt(models.Model):
 
 
 class CallState(models.TextChoices):
-    QUEUED = "queued", "waiting"
-    SENT = "sent", "in flight"
-    DONE = "done", "answered"
-    FAILED = "failed", "failed"
+    QUEUED = "queued", gettext_lazy("waiting")
+    SENT = "sent", gettext_lazy("in flight")
+    DONE = "done", gettext_lazy("answered")
+    FAILED = "failed", gettext_lazy("failed")
 
 
 class LLMCall(models.Model):
@@ -262,17 +263,17 @@ class LLMAttempt(models.Model):
     """One request that was sent for a call, and what came of it. Rows are only ever added to."""
 
     class Outcome(models.TextChoices):
-        SENT = "sent", "in flight"
-        OK = "ok", "answered"
-        RATE_LIMITED = "rate_limited", "too many requests"
-        SERVER_ERROR = "server_error", "the endpoint failed"
-        TIMEOUT = "timeout", "no answer in time"
-        CONNECTION = "connection", "not reached"
-        TRUNCATED = "truncated", "cut off"
-        WRONG_FORM = "wrong_form", "not in the form asked for"
-        REFUSED = "refused", "the model declined"
-        REJECTED = "rejected", "the endpoint rejected the request"
-        LOST = "lost", "the worker ended before the answer came"
+        SENT = "sent", gettext_lazy("in flight")
+        OK = "ok", gettext_lazy("answered")
+        RATE_LIMITED = "rate_limited", gettext_lazy("too many requests")
+        SERVER_ERROR = "server_error", gettext_lazy("the endpoint failed")
+        TIMEOUT = "timeout", gettext_lazy("no answer in time")
+        CONNECTION = "connection", gettext_lazy("not reached")
+        TRUNCATED = "truncated", gettext_lazy("cut off")
+        WRONG_FORM = "wrong_form", gettext_lazy("not in the form asked for")
+        REFUSED = "refused", gettext_lazy("the model declined")
+        REJECTED = "rejected", gettext_lazy("the endpoint rejected the request")
+        LOST = "lost", gettext_lazy("the worker ended before the answer came")
 
     call = models.ForeignKey(
         LLMCall, on_delete=models.CASCADE, related_name="tries", db_index=False

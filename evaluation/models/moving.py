@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy
 
 from annotation.models import Project, StoredFile
 
@@ -16,12 +17,12 @@ class ProjectMove(models.Model):
     """
 
     class Direction(models.TextChoices):
-        OUT = "out", "Exported"
-        IN = "in", "Imported"
+        OUT = "out", gettext_lazy("Exported")
+        IN = "in", gettext_lazy("Imported")
 
     class State(models.TextChoices):
-        RUNNING = "running", "Not finished"
-        DONE = "done", "Finished"
+        RUNNING = "running", gettext_lazy("Not finished")
+        DONE = "done", gettext_lazy("Finished")
 
     direction = models.CharField(max_length=3, choices=Direction.choices)
     state = models.CharField(max_length=7, choices=State.choices, default=State.RUNNING)
@@ -59,11 +60,11 @@ class ProjectArchive(models.Model):
     """
 
     class State(models.TextChoices):
-        UPLOADING = "uploading", "Uploading"
-        QUEUED = "queued", "Queued"
-        RUNNING = "running", "Running"
-        DONE = "done", "Finished"
-        FAILED = "failed", "Failed"
+        UPLOADING = "uploading", gettext_lazy("Uploading")
+        QUEUED = "queued", gettext_lazy("Queued")
+        RUNNING = "running", gettext_lazy("Running")
+        DONE = "done", gettext_lazy("Finished")
+        FAILED = "failed", gettext_lazy("Failed")
 
     direction = models.CharField(max_length=3, choices=ProjectMove.Direction.choices)
     state = models.CharField(max_length=9, choices=State.choices, default=State.QUEUED)

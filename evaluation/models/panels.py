@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
+from django.utils.translation import gettext_lazy
 
 from annotation.models import Membership, Panel, PayoutLine, Task
 from evaluation.models.runs import Run
@@ -13,9 +14,9 @@ class Selection(models.Model):
     """One choosing of workers for a panel: the rule, the run, and who was chosen, for good."""
 
     class Rule(models.TextChoices):
-        TOP = "top", "the best k"
-        THRESHOLD = "threshold", "whose interval lies above a threshold"
-        HAND = "hand", "chosen by hand"
+        TOP = "top", gettext_lazy("the best k")
+        THRESHOLD = "threshold", gettext_lazy("whose interval lies above a threshold")
+        HAND = "hand", gettext_lazy("chosen by hand")
 
     panel = models.ForeignKey(Panel, on_delete=models.PROTECT, related_name="selections")
     task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="selections")

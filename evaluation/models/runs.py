@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy
 
 from annotation.models import Project, StoredFile, Task
 
@@ -27,11 +28,11 @@ class Snapshot(models.Model):
 
 
 class RunState(models.TextChoices):
-    QUEUED = "queued", "Queued"
-    RUNNING = "running", "Running"
-    DONE = "done", "Done"
-    FAILED = "failed", "Failed"
-    CANCELLED = "cancelled", "Cancelled"
+    QUEUED = "queued", gettext_lazy("Queued")
+    RUNNING = "running", gettext_lazy("Running")
+    DONE = "done", gettext_lazy("Done")
+    FAILED = "failed", gettext_lazy("Failed")
+    CANCELLED = "cancelled", gettext_lazy("Cancelled")
 
 
 # The method of a run that holds what was published or imported, and computes nothing.
@@ -111,9 +112,9 @@ class OfficialRun(models.Model):
     """
 
     class Origin(models.TextChoices):
-        FIRST = "first", "the first by the default recipe"
-        FOLLOWED = "followed", "the same recipe, computed anew"
-        CHOSEN = "chosen", "chosen by a person"
+        FIRST = "first", gettext_lazy("the first by the default recipe")
+        FOLLOWED = "followed", gettext_lazy("the same recipe, computed anew")
+        CHOSEN = "chosen", gettext_lazy("chosen by a person")
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="official_runs")
     method = models.CharField(max_length=40)

@@ -339,13 +339,8 @@ def _check_citations(marks: list[Marker], settings: Mapping[str, Any]) -> None:
     if len(numbers) < settings["min_citations"]:
         wanted = settings["min_citations"]
         raise Invalid(
-            gettext("%(numbers)s passage%(value)s cited; at least %(wanted)s %(value2)s wanted.")
-            % {
-                "numbers": len(numbers),
-                "value": "" if len(numbers) == 1 else "s",
-                "wanted": wanted,
-                "value2": "is" if wanted == 1 else "are",
-            }
+            gettext("Passages cited: %(numbers)s; at least %(wanted)s needed.")
+            % {"numbers": len(numbers), "wanted": wanted}
         )
 
 

@@ -101,7 +101,7 @@ def test_questions_that_are_open_are_named_beside_themselves(
     [
         ("Nests last for many years [9].", "[9] is cited, and there is no such passage"),
         ("Nests last [1].", "2 words; write at least 5."),
-        ("Nests last for many years.", "0 passages cited; at least 1 is wanted."),
+        ("Nests last for many years.", "Passages cited: 0; at least 1 needed."),
     ],
 )
 def test_a_text_that_is_not_complete_is_shown_again_with_the_reason(
