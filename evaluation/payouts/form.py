@@ -99,12 +99,11 @@ class Totals:
     people: int
     approve: int
     hold: int
-    reject: int
+    reject: int  # complete or not
     base: Decimal
     bonus: Decimal
     wrong: int
     lines: int
-    rejecting: int  # lines that propose a rejection, complete or not
     under: list[tuple[str, Decimal]]  # who earns less than the floor, and how much an hour
     faults: list[str]  # names of the fields that are wrong
 
@@ -115,7 +114,7 @@ class Totals:
 
     @property
     def rejects_all(self) -> bool:
-        return self.rejecting == self.lines
+        return self.reject == self.lines
 
 
 def terms_of(task: Task, around: TaskEvidence, rows: Sequence[Evidence]) -> Terms:
@@ -142,7 +141,10 @@ def start(rows: Sequence[Evidence], terms: Terms, decision: str = "") -> list[Dr
         )
         for row in rows
     ]
-    return fill_amounts(check(lines, terms), terms)
+    fill_amounts(check(lines, terms), terms)
+    for draft in lines:
+        draft.errors.clear()  # nobody has written anything yet
+    return lines
 
 
 def _first_decision(row: Evidence, wanted: str) -> str:
@@ -373,12 +375,11 @@ def totals(lines: Sequence[DraftLine]) -> Totals:
         ),
         approve=len(paid),
         hold=sum(line.decision == Decision.HOLD for line in ready),
-        reject=sum(line.decision == Decision.REJECT for line in ready),
+        reject=sum(draft.decision == Decision.REJECT for draft in lines),
         base=sum((line.base or ZERO for line in paid), ZERO),
         bonus=sum((line.bonus for line in paid), ZERO),
         wrong=sum(bool(draft.errors) for draft in lines),
         lines=len(lines),
-        rejecting=sum(draft.decision == Decision.REJECT for draft in lines),
         under=[
             (draft.evidence.assignment.worker.pseudonym, draft.under)
             for draft in lines

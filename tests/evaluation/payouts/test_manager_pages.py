@@ -143,12 +143,22 @@ def test_decided_lines_and_withdrawn_proposals_say_what_became_of_them(world: Wo
     assert found == [True, False]
 
 
-def test_the_button_of_a_form_of_rejections_counts_them(world: World) -> None:
+def test_a_form_of_rejections_counts_them_and_marks_no_field_before_it_is_sent(
+    world: World,
+) -> None:
     for _ in range(2):
         factories.claim_and_submit(world.task)
     args, query = (world.project.pk, world.task.pk), {"pick": "all", "decision": "reject"}
-    totals = page(world.requester, "payout_new", *args, **query).context["totals"]
-    assert (totals.rejects_all, totals.lines, totals.wrong) == (True, 2, 2)
+    opened = page(world.requester, "payout_new", *args, **query)
+    totals = opened.context["totals"]
+    assert (totals.rejects_all, totals.lines, totals.reject, totals.wrong) == (True, 2, 2, 0)
+    assert "aria-invalid" not in opened.content.decode()
+    sent = {f"decision{one.suffix}": "reject" for one in opened.context["lines"]}
+    sent["assignment"] = [one.evidence.assignment.pk for one in opened.context["lines"]]
+    answer = client(world.requester).post(
+        reverse("payout_new", args=args), {**sent, "do": "propose", "key": str(uuid.uuid4())}
+    )
+    assert answer.status_code == 422 and answer.context["totals"].wrong == 2
     totals = page(world.requester, "payout_new", *args, pick="all").context["totals"]
     assert (totals.rejects_all, totals.approve + totals.hold) == (False, 2)
 
