@@ -337,12 +337,12 @@ def cost_by_day(
     days: Sequence[tuple[date, Decimal]],
     *,
     until: date | None = None,
-    expected: Decimal | None = None,
+    cost_limit: Decimal | None = None,
     budget: Decimal | None = None,
     currency: str = "EUR",
     height: float = 150.0,
 ) -> SafeString:
-    """Cumulated cost by day with its area, the way to the expected end, and the budget.
+    """Cumulated cost by day with its area, the way to the cost at most, and the budget.
 
     ``days`` are (day, cost so far), ascending; the last one is today.
     Raises ValueError on no day, or on days out of order.
@@ -352,7 +352,7 @@ def cost_by_day(
     first, (today, spent) = days[0][0], days[-1]
     last = max(until or today, today)
     span = max(1, (last - first).days)
-    top = float(max(spent, expected or 0, budget or 0)) * 1.02 or 1.0
+    top = float(max(spent, cost_limit or 0, budget or 0)) * 1.02 or 1.0
     plot = height - 24
 
     def x(day: date) -> float:
@@ -362,21 +362,23 @@ def cost_by_day(
         return 12 + (plot - 12) * (1 - float(value) / top)
 
     body, ceiling = "", float(budget) * 0.86 if budget else top
-    for tick in (t for t in nice_ticks(0, top, 4) if t <= ceiling):
+    ticks = [tick for tick in nice_ticks(0, top, 4) if tick <= ceiling]
+    decimals = 0 if all(tick == round(tick) for tick in ticks) else 2
+    for tick in ticks:
         body += line("0", y(tick), "100%", y(tick), "grid" if tick else "base")
-        body += text("-8", y(tick) + 4, f"{tick:,.0f}", "end")
+        body += text("-8", y(tick) + 4, f"{tick:,.{decimals}f}", "end")
     points = [(1000 * x(day), y(value)) for day, value in days]
     area = [*points, (points[-1][0], y(0)), (points[0][0], y(0))]
     shapes = f'<path class="area" d="{path(area)}z"/>' + _curve(points, "line")
-    if expected is not None and last > today:
-        shapes += _curve([points[-1], (1000 * x(last), y(expected))], "line ahead")
-        foot = y(expected) + 22
+    if cost_limit is not None and last > today:
+        shapes += _curve([points[-1], (1000 * x(last), y(cost_limit))], "line ahead")
+        foot = y(cost_limit) + 22
         if budget is not None and -4 < foot - y(budget) < 14:
             foot = y(budget) + 14  # below the line of the budget, which would strike it through
         body += text(
             "100%",
             foot,
-            _("%(money)s expected") % {"money": money(expected, currency, whole=True)},
+            _("%(money)s at most") % {"money": money(cost_limit, currency, whole=True)},
             f"word halo end{_if_wide(x(last) - x(today))}",
         )
     if budget is not None:
@@ -421,7 +423,7 @@ def work_by_day(
     top = max(1.0, *(number for _day, number, _kind in bars))
     plot, foot = height - 24, height - 24
     body = ""
-    for tick in nice_ticks(0, top, 2):
+    for tick in (t for t in nice_ticks(0, top, 2) if t == round(t)):
         y = foot - (plot - 8) * tick / top
         body += line("0", y, "100%", y, "grid" if tick else "base")
         body += text("-8", y + 4, f"{tick:,.0f}", "end")

@@ -82,11 +82,7 @@ class TaskRow:
         elif p.task.current_id:
             if p.imported:
                 parts.append(_("%(n)s imported") % {"n": plural(p.imported, "assignment")})
-            pay = money(p.pay, p.task.project.currency)
-            parts.append(
-                _("%(assignments)s at %(pay)s")
-                % {"assignments": plural(p.needed - p.imported, "assignment"), "pay": pay}
-            )
+            parts.append(p.assignment_words)
         return ", ".join(parts)
 
 
@@ -129,8 +125,8 @@ class Facts:
         return sum((p.ahead for p in self.published), ZERO)
 
     @property
-    def expected(self) -> Decimal:
-        """Return what the tasks will have cost once they are complete."""
+    def cost_limit(self) -> Decimal:
+        """Return what the tasks will have cost at most once they are complete."""
         return self.spent + self.ahead
 
     @property
@@ -140,7 +136,7 @@ class Facts:
 
     @property
     def needed(self) -> int:
-        """Count the assignments that published tasks need in all."""
+        """Count the assignments that published tasks need in all; at most, while any are open."""
         return sum(p.needed for p in self.published) - self._imported
 
     @property
@@ -313,7 +309,7 @@ def figures(found: Facts) -> list[dict[str, Any]]:
     assignments = {
         "label": _("Assignments"),
         "value": count(found.submitted),
-        "of": _("of %(total)s") % {"total": count(found.needed)},
+        "of": progress.of_needed(found.needed, sum(p.open_assignments for p in found.published)),
         "done": found.submitted,
         "total": found.needed,
     }
@@ -323,19 +319,19 @@ def figures(found: Facts) -> list[dict[str, Any]]:
         assignments,
         cost,
         {
-            "label": _("Expected at the end"),
-            "value": money(found.expected, currency),
-            "note": _against(found.expected, budget, currency),
+            "label": _("Cost at most"),
+            "value": money(found.cost_limit, currency),
+            "note": _against(found.cost_limit, budget, currency),
         },
         _median(found),
         _told_apart(found),
     ]
 
 
-def _against(expected: Decimal, budget: Decimal | None, currency: str) -> str:
+def _against(cost: Decimal, budget: Decimal | None, currency: str) -> str:
     if budget is None:
         return _("with every open assignment paid")
-    gap = budget - expected
+    gap = budget - cost
     said = (
         _("%(amount)s under budget, with every open assignment paid")
         if gap >= 0
@@ -441,7 +437,7 @@ def cost_chart(found: Facts) -> SafeString | str:
     return charts.cost_by_day(
         days,
         until=end,
-        expected=found.expected if end else None,
+        cost_limit=found.cost_limit if end else None,
         budget=found.budget,
         currency=found.currency,
     )

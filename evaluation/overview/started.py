@@ -141,7 +141,7 @@ def _invite(found: Facts) -> Step:
     if found.published:
         task = found.published[-1].task
         other = (_("Recruit on a platform"), _address(found, "recruitment_list", task.pk))
-        text = _("%(assignments)s to answer; expected cost %(pay)s.") % {
+        text = _("At most %(assignments)s to answer, for %(pay)s.") % {
             "assignments": plural(found.unanswered, "assignment"),
             "pay": money(found.ahead, found.currency),
         }

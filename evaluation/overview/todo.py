@@ -256,7 +256,7 @@ def _lift(found: Facts, one: TaskProgress, rows: list[HourlyPay]) -> str:
     if more <= 0 or more > 5 * max(one.pay, CENT):
         return ""  # somebody left the page open; a raise is not the answer
     cost = money(more * one.open_assignments, found.currency)
-    return _("%(more)s more an assignment would lift all of them: %(cost)s.") % {
+    return _("%(more)s more an assignment would lift all of them: %(cost)s at most.") % {
         "more": money(more, found.currency),
         "cost": cost,
     }

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, F, Max, Q, Sum
-from django.db.models.functions import Greatest
+from django.db.models import Count, F, Max, Q, QuerySet, Sum
+from django.db.models.functions import Coalesce, Greatest
 
-from annotation.models import Recruitment, Rejection, Task, TaskVersion
+from annotation.models import (
+    Assignment,
+    Item,
+    LedgerEntry,
+    PayoutLine,
+    Recruitment,
+    Rejection,
+    Task,
+    TaskVersion,
+)
 from annotation.models.assignments import AssignmentState
 from annotation.task_types import get_type
 from annotation.task_types.base import QUIZ_TRIES
 from annotation.task_types.rating.type import by_document
-from crowdqc.money import as_decimal, round_money
+from crowdqc.money import ZERO, as_decimal, round_money
 from crowdqc.numbers import duration
 
 MEASURED_FROM = 5  # submitted assignments, from which on their median replaces the estimate
@@ -87,6 +96,31 @@ def count_documents(version: TaskVersion, sizes: Iterable[int]) -> int:
     return sum(math.ceil(n / version.items_per_assignment) for n in sizes)
 
 
+def shown_items(items: QuerySet[Item]) -> QuerySet[Item]:
+    """Return the items that the published version shows (before the first: the draft)."""
+    seen = Q(until__isnull=True) | Q(until__gt=F("shown"))
+    # As an annotation the join stays an outer one; a task never published has no version.
+    numbered = items.annotate(shown=Coalesce(F("task__current__number"), 1))
+    return numbered.filter(seen, since__lte=F("shown"))
+
+
+def documents_of(tasks: Sequence[Task], versions: Mapping[int, TaskVersion]) -> dict[int, int]:
+    """Return ``count_documents`` of tasks whose assignments end with their document.
+
+    ``versions``: by id of their task. One query, and none without such a task.
+    """
+    ending = [one for one in tasks if one.pk in versions and by_document(versions[one.pk].settings)]
+    if not ending:
+        return {}
+    items = shown_items(Item.objects.filter(task__in=ending, expected__isnull=True))
+    sizes: dict[int, list[int]] = {}
+    for task, n in (
+        items.order_by().values("task_id", "group").annotate(n=Count("pk")).values_list("task", "n")
+    ):
+        sizes.setdefault(task, []).append(n)
+    return {task: count_documents(versions[task], own) for task, own in sizes.items()}
+
+
 def an_hour(pay: Decimal, minutes: float | None) -> Decimal | None:
     """Return the pay per hour that ``pay`` for ``minutes`` comes to; None without minutes."""
     if not minutes:
@@ -103,6 +137,65 @@ def fee_percents(tasks: Iterable[Task]) -> dict[int, Decimal]:
 def add_fee(pay: Decimal, percent: Decimal) -> Decimal:
     """Return what ``pay`` costs with the platform's fee."""
     return round_money(pay * (100 + percent) / 100)
+
+
+@dataclass(frozen=True)
+class TaskMoney:
+    """What the work that was submitted or begun in a task costs."""
+
+    booked: Decimal = ZERO  # approved pay and bonuses, corrections, fees, other payments
+    waiting: Decimal = ZERO  # pay and proposed bonus of work that is not settled
+    in_progress: Decimal = ZERO  # pay of assignments that are leased
+    fee_percent: Decimal = ZERO  # of the platform
+
+    @property
+    def spent(self) -> Decimal:
+        """Return the cost so far: what is booked, and the pay of work that waits for a decision."""
+        return self.booked + self.waiting
+
+    def ahead(self, open_pay: Decimal) -> Decimal:
+        """Return what is to come at most, with ``open_pay`` for assignments not yet taken.
+
+        The platform's fee is also on what waits, which is no part of the cost so far.
+        """
+        pay = self.waiting + self.in_progress + open_pay
+        return add_fee(pay, self.fee_percent) - self.waiting
+
+
+# Pay of the assignments of a task that nobody has decided about, and of those in progress.
+OPEN_PAY = {
+    "waiting_pay": Sum(
+        "pay",
+        filter=Q(state=AssignmentState.SUBMITTED, settled_at__isnull=True),
+        default=ZERO,
+    ),
+    "leased_pay": Sum("pay", filter=Q(state=AssignmentState.LEASED), default=ZERO),
+}
+
+
+def money_of(
+    tasks: Collection[Task], work: Mapping[int, Mapping[str, Any]] | None = None
+) -> dict[int, TaskMoney]:
+    """Return the money of tasks by id; ``work`` are their ``OPEN_PAY`` if already read."""
+    if work is None:
+        rows = Assignment.objects.filter(task__in=tasks).order_by().values("task_id")
+        work = {row["task_id"]: row for row in rows.annotate(**OPEN_PAY)}
+    proposed = PayoutLine.objects.filter(
+        batch__task__in=tasks, batch__state="proposed", live=True, decision="approve"
+    )
+    bonus = dict(proposed.order_by().values_list("batch__task").annotate(s=Sum("bonus")))
+    booked = LedgerEntry.objects.cost_by_task(tasks) if tasks else {}
+    fees = fee_percents(tasks) if tasks else {}
+    found = {}
+    for task in tasks:
+        pay = work.get(task.pk, {})
+        found[task.pk] = TaskMoney(
+            booked=booked.get(task.pk, ZERO),
+            waiting=pay.get("waiting_pay", ZERO) + bonus.get(task.pk, ZERO),
+            in_progress=pay.get("leased_pay", ZERO),
+            fee_percent=fees.get(task.pk, ZERO),
+        )
+    return found
 
 
 def time_in_words(minutes: float) -> str:
@@ -127,7 +220,7 @@ class Cost:
     measured: int  # assignments behind the minutes; 0: an estimate from lengths
     floor: Decimal | None
     quiz: Decimal = Decimal(0)  # pay for a try of the quiz
-    fee_percent: Decimal = Decimal(0)  # of the platform
+    money: TaskMoney = TaskMoney()
 
     @property
     def quiz_at_most(self) -> Decimal:
@@ -160,9 +253,14 @@ class Cost:
         return self.pay * self.open_assignments
 
     @property
+    def ahead(self) -> Decimal:
+        """Return what is to come at most, with the platform's fee."""
+        return self.money.ahead(self.open_pay)
+
+    @property
     def cost_limit(self) -> Decimal:
-        """Return what the assignments that are still open cost, with the platform's fee."""
-        return add_fee(self.open_pay, self.fee_percent)
+        """Return the cost at most of the work that is done and to come."""
+        return self.money.spent + self.ahead
 
     @property
     def under_floor(self) -> bool:
@@ -222,7 +320,7 @@ def cost_of(
         measured=measured,
         floor=task.project.hourly_floor,
         quiz=as_decimal(version.settings["quiz_pay"] if version.settings.get("quiz_items") else 0),
-        fee_percent=fee_percents([task]).get(task.pk, Decimal(0)),
+        money=money_of([task])[task.pk],
     )
 
 

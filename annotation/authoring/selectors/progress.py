@@ -23,14 +23,22 @@ from django.db.models import (
 )
 from django.db.models.functions import Coalesce, NullIf, Round, TruncDate
 from django.utils import timezone
+from django.utils.translation import gettext
 
-from annotation.authoring.selectors.cost import IS_TAKEN, add_fee, fee_percents, open_assignments_of
-from annotation.authoring.selectors.tasks import documents_of
-from annotation.models import Assignment, Item, LedgerEntry, PayoutLine, Project, Task, TaskVersion
+from annotation.authoring.selectors.cost import (
+    IS_TAKEN,
+    OPEN_PAY,
+    TaskMoney,
+    documents_of,
+    money_of,
+    open_assignments_of,
+)
+from annotation.models import Assignment, Item, PayoutLine, Project, Task, TaskVersion
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState
 from crowdqc.database.quantiles import Quantile, seconds_between
 from crowdqc.money import as_decimal, round_money
+from crowdqc.numbers import count, money, plural
 
 ZERO = Decimal("0.00")
 MONEY: DecimalField = DecimalField(max_digits=14, decimal_places=2)
@@ -49,16 +57,32 @@ class TaskProgress:
     imported: int  # of the submitted ones
     leased: int
     last: dt.datetime | None
-    booked: Decimal  # approved pay, corrections, fees and what left without an approval
-    waiting: Decimal  # pay and proposed bonus of work that is not settled
-    ahead: Decimal  # pay of what is still to come, and the platform's fee on it and on what waits
-    open_assignments: int  # that the free slots make at most; the last ones may be short
+    money: TaskMoney
+    open_assignments: int  # that nobody has taken, at most; none once the task is closed
+    documents: int  # assignments of one answer to each item, where they end with their document
     pay: Decimal
 
     @property
+    def booked(self) -> Decimal:
+        return self.money.booked
+
+    @property
+    def waiting(self) -> Decimal:
+        return self.money.waiting
+
+    @property
     def spent(self) -> Decimal:
-        """Return the cost so far: what is booked, and the pay of work that waits for a decision."""
-        return self.booked + self.waiting
+        return self.money.spent
+
+    @property
+    def ahead(self) -> Decimal:
+        """Return what is to come at most, with the platform's fee."""
+        return self.money.ahead(self.open_assignments * self.pay)
+
+    @property
+    def cost_limit(self) -> Decimal:
+        """Return the cost at most of the work that is done and to come."""
+        return self.spent + self.ahead
 
     @property
     def has_only_imports(self) -> bool:
@@ -72,13 +96,35 @@ class TaskProgress:
 
     @property
     def needed(self) -> int:
-        """Assignments done, in work and still open."""
+        """Assignments done, in work and still open; at most, while any are open."""
         return self.submitted + self.leased + self.open_assignments
+
+    @property
+    def of_needed(self) -> str:
+        """Say what the submitted assignments are of: "of at most 37"; "of 34" at the end."""
+        return of_needed(self.needed, self.open_assignments)
+
+    @property
+    def assignment_words(self) -> str:
+        """Say how many assignments people do at which pay: "at most 37 assignments at €0.60"."""
+        words = gettext("%(assignments)s at %(pay)s")
+        if self.open_assignments:
+            words = gettext("at most %(assignments)s at %(pay)s")
+        return words % {
+            "assignments": plural(self.needed - self.imported, "assignment"),
+            "pay": money(self.pay, self.task.project.currency),
+        }
 
     @property
     def collecting(self) -> bool:
         """Whether the task is open or paused."""
         return self.task.state in (TaskState.OPEN, TaskState.PAUSED)
+
+
+def of_needed(needed: int, open_assignments: int) -> str:
+    """Say "of at most 37", or "of 37" where no assignment is open."""
+    words = gettext("of at most %(total)s") if open_assignments else gettext("of %(total)s")
+    return words % {"total": count(needed)}
 
 
 def _in_current() -> Q:
@@ -104,24 +150,8 @@ def _work(tasks: Sequence[Task]) -> dict[int, dict[str, Any]]:
             leased=Count("pk", filter=leased & work),
             last=Max("submitted_at"),
             taken=Count("pk", filter=IS_TAKEN & Q(version=F("task__current"))),
-            leased_pay=Coalesce(Sum("pay", filter=leased), ZERO, output_field=MONEY),
-            waiting_pay=Coalesce(
-                Sum("pay", filter=submitted & Q(settled_at__isnull=True)),
-                ZERO,
-                output_field=MONEY,
-            ),
+            **OPEN_PAY,
         )
-    )
-
-
-def _proposed_bonus(tasks: Sequence[Task]) -> dict[int, Decimal]:
-    return dict(
-        PayoutLine.objects.filter(
-            batch__task__in=tasks, batch__state="proposed", live=True, decision="approve"
-        )
-        .order_by()
-        .values_list("batch__task")
-        .annotate(s=Sum("bonus"))
     )
 
 
@@ -156,9 +186,8 @@ def progress_of(
     """Return the progress of these tasks; ``known`` are their open slots by id if already read."""
     items = open_slots(tasks) if known is None else known
     drafted, drafts = _drafted(tasks)
-    work, bonus = _work(tasks), _proposed_bonus(tasks)
-    booked = LedgerEntry.objects.cost_by_task(tasks) if tasks else {}
-    fees = fee_percents(tasks) if tasks else {}
+    work = _work(tasks)
+    amounts = money_of(tasks, work)
     versions = {task.pk: task.current or drafts.get(task.pk) for task in tasks}
     documents = documents_of(tasks, {pk: one for pk, one in versions.items() if one is not None})
     found = []
@@ -167,14 +196,10 @@ def progress_of(
         row, (n, slots) = work.get(task.pk, {}), items.get(task.pk, (0, 0))
         pay = version.pay if version else ZERO
         still = 0
-        if version is not None:
+        if version is not None and task.state != TaskState.CLOSED:
             still = open_assignments_of(
                 slots, version, n, documents.get(task.pk, 0), taken=row.get("taken", 0)
             )
-        waiting = row.get("waiting_pay", ZERO) + bonus.get(task.pk, ZERO)
-        coming = ZERO
-        if task.state in (TaskState.OPEN, TaskState.PAUSED):
-            coming = still * pay + row.get("leased_pay", ZERO)
         found.append(
             TaskProgress(
                 task=task,
@@ -185,10 +210,9 @@ def progress_of(
                 imported=row.get("imported", 0),
                 leased=row.get("leased", 0),
                 last=row.get("last"),
-                booked=booked.get(task.pk, ZERO),
-                waiting=waiting,
-                ahead=add_fee(waiting + coming, fees.get(task.pk, ZERO)) - waiting,
+                money=amounts[task.pk],
                 open_assignments=still,
+                documents=documents.get(task.pk, 0),
                 pay=pay,
             )
         )
@@ -213,16 +237,12 @@ HOURS = ExpressionWrapper(
 
 
 def _timed(project: Project) -> QuerySet[Assignment]:
-    return (
-        Assignment.objects.filter(
-            task__project=project,
-            state=AssignmentState.SUBMITTED,
-            opened_at__isnull=False,
-            quiz__isnull=True,
-        )
-        .exclude(source="import")
-        .filter(pay__gt=0)
-    )
+    return Assignment.objects.filter(
+        task__project=project,
+        state=AssignmentState.SUBMITTED,
+        opened_at__isnull=False,
+        quiz__isnull=True,
+    ).filter(pay__gt=0)
 
 
 def median_hourly(project: Project) -> Decimal | None:

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext, gettext_lazy, ngettext, pgettext
 
-from annotation.authoring.selectors.cost import (
-    IS_EARNED,
-    IS_TAKEN,
-    add_fee,
-    count_assignments,
-    count_documents,
-    fee_percents,
-    open_assignments_of,
-)
+from annotation.authoring.selectors.cost import count_assignments, shown_items
 from annotation.authoring.selectors.planned import planned_answers
+from annotation.authoring.selectors.progress import TaskProgress, progress_of
 from annotation.models import (
     Answer,
     AnswerCount,
@@ -34,10 +27,8 @@ from annotation.models import (
 )
 from annotation.models.assignments import AssignmentState
 from annotation.models.payouts import OWED, PAID_OUT
-from annotation.models.tasks import TaskState
 from annotation.task_types import TaskType, get_type
 from annotation.task_types.labels.fields import FROM_TEMPLATE
-from annotation.task_types.rating.type import by_document
 from crowdqc.numbers import plural, several
 
 ZERO = Decimal("0.00")
@@ -51,16 +42,11 @@ class TaskRow:
     version: TaskVersion  # the published one, or the draft of a task never published
     draft: TaskVersion | None
     questions: int
-    documents: int  # assignments of one answer to each, where they end with their document
     planned: int  # answers
     pending: int  # answers that nobody has submitted yet; beside them an import may bring more
     answers: int
-    submitted: int
-    earned: Decimal  # base pay of the work that people did or are doing, without rejected work
-    open_assignments: int  # at most, that nobody has taken yet, while the task collects
-    fee_percent: Decimal  # of the platform
+    progress: TaskProgress
     waiting: int  # submitted, and neither settled nor in a proposal
-    leased: int
     approved: Decimal  # what the books owe or paid
     paid_out: Decimal  # of it, what really left
     last_answer: Any
@@ -68,7 +54,8 @@ class TaskRow:
     @property
     def outstanding(self) -> int:
         """Assignments that fill the slots still open."""
-        return count_assignments(self.pending, self.version, self.questions, self.documents)
+        documents = self.progress.documents
+        return count_assignments(self.pending, self.version, self.questions, documents)
 
     @property
     def filled(self) -> int:
@@ -76,14 +63,16 @@ class TaskRow:
         return max(0, self.planned - self.pending)
 
     @property
-    def needed(self) -> int:
-        """Assignments in all, once every slot is filled."""
-        return self.submitted + self.outstanding
+    def submitted(self) -> int:
+        return self.progress.submitted
+
+    @property
+    def leased(self) -> int:
+        return self.progress.leased
 
     @property
     def cost_limit(self) -> Decimal:
-        """The cost at most of the work that is done and to come, with the platform's fee."""
-        return add_fee(self.earned + self.open_assignments * self.version.pay, self.fee_percent)
+        return self.progress.cost_limit
 
     @property
     def type(self) -> TaskType:
@@ -109,6 +98,11 @@ class TaskRow:
         return self.type.answer_noun
 
     @property
+    def is_imported(self) -> bool:
+        """Whether a file brought all answers, more than planned, so that nothing is to come."""
+        return self.answers > self.planned and not self.pending and self.progress.is_imported
+
+    @property
     def complete(self) -> bool:
         """Whether all answers that are asked for have been given."""
         return self.planned > 0 and not self.pending
@@ -117,14 +111,6 @@ class TaskRow:
 def _by_task(rows: QuerySet[Any], by: str, **totals: Any) -> dict[int, dict[str, Any]]:
     """Totals of ``rows`` for each task, in one query."""
     return {row[by]: row for row in rows.order_by().values(by).annotate(**totals)}
-
-
-def _shown(items: QuerySet[Item]) -> QuerySet[Item]:
-    """Questions that the published version shows (before the first: the draft)."""
-    seen = Q(until__isnull=True) | Q(until__gt=F("shown"))
-    # As an annotation the join stays an outer one; a task never published has no version.
-    numbered = items.annotate(shown=Coalesce(F("task__current__number"), 1))
-    return numbered.filter(seen, since__lte=F("shown"))
 
 
 def with_titles(tasks: QuerySet[Task]) -> QuerySet[Task]:
@@ -167,7 +153,7 @@ def collected_answers(found: Sequence[Task]) -> dict[int, Collected]:
     """What was asked and answered by task, repeated items included; three queries."""
     asks = Q(expected__isnull=True)
     items = _by_task(
-        _shown(Item.objects.filter(task__in=found)),
+        shown_items(Item.objects.filter(task__in=found)),
         "task_id",
         questions=Count("pk", filter=asks),
         planned=Sum(planned_answers(F("task__current__redundancy")), filter=asks, default=0),
@@ -211,113 +197,56 @@ def collected_answers(found: Sequence[Task]) -> dict[int, Collected]:
     }
 
 
-def documents_of(tasks: Sequence[Task], versions: Mapping[int, TaskVersion]) -> dict[int, int]:
-    """Return ``count_documents`` of tasks whose assignments end with their document.
-
-    ``versions``: by id of their task. One query, and none without such a task.
-    """
-    ending = [one for one in tasks if one.pk in versions and by_document(versions[one.pk].settings)]
-    if not ending:
-        return {}
-    items = _shown(Item.objects.filter(task__in=ending, expected__isnull=True))
-    sizes: dict[int, list[int]] = {}
-    for task, n in (
-        items.order_by().values("task_id", "group").annotate(n=Count("pk")).values_list("task", "n")
-    ):
-        sizes.setdefault(task, []).append(n)
-    return {task: count_documents(versions[task], own) for task, own in sizes.items()}
-
-
 def rows_of(found: list[Task]) -> list[TaskRow]:
-    """Tasks with their figures; six queries however many tasks, questions and answers."""
+    """Tasks with their figures; the number of queries does not grow with them."""
     drafts = {
         draft.task_id: draft
         for draft in TaskVersion.objects.filter(task__in=found, published_at__isnull=True)
     }
-    collected = collected_answers(found)
-    done = Q(state=AssignmentState.SUBMITTED, quiz__isnull=True)
-    held = Q(state=AssignmentState.LEASED, quiz__isnull=True)
+    shown = {task.pk: task.current or drafts[task.pk] for task in found}
+    collected = {
+        pk: one if shown[pk].published_at else _as_planned(one, shown[pk])
+        for pk, one in collected_answers(found).items()
+    }
     busy = PayoutLine.objects.filter(assignment=OuterRef("pk"), live=True)
-    work = _by_task(
-        Assignment.objects.filter(task__in=found),
-        "task_id",
-        submitted=Count("pk", filter=done),
-        earned=Sum("pay", filter=(done | held) & IS_EARNED, default=ZERO),
-        waiting=Count(
-            "pk",
-            filter=Q(state=AssignmentState.SUBMITTED, settled_at__isnull=True) & ~Exists(busy),
-        ),
-        leased=Count("pk", filter=held),
-        taken=Count("pk", filter=IS_TAKEN & Q(version=F("task__current"))),
-        last=Max("submitted_at"),
+    submitted = Assignment.objects.filter(
+        task__in=found, state=AssignmentState.SUBMITTED, settled_at__isnull=True
     )
+    waiting = _by_task(submitted.filter(~Exists(busy)), "task_id", n=Count("pk"))
     books = _by_task(
         LedgerEntry.objects.filter(task__in=found),
         "task_id",
         approved=Sum("amount", filter=OWED, default=ZERO),
         paid=PAID_OUT,
     )
-    shown = {task.pk: task.current or drafts[task.pk] for task in found}
-    documents, fees = documents_of(found, shown), fee_percents(found)
     return [
-        _row(
-            task,
-            version=shown[task.pk],
-            documents=documents.get(task.pk, 0),
-            draft=drafts.get(task.pk),
-            collected=collected[task.pk],
-            work=work.get(task.pk, {}),
-            books=books.get(task.pk, {}),
-            fee_percent=fees.get(task.pk, ZERO),
+        TaskRow(
+            task=one.task,
+            version=shown[one.task.pk],
+            draft=drafts.get(one.task.pk),
+            questions=collected[one.task.pk].questions,
+            planned=collected[one.task.pk].planned,
+            pending=collected[one.task.pk].pending,
+            answers=collected[one.task.pk].answers,
+            progress=one,
+            waiting=waiting.get(one.task.pk, {}).get("n", 0),
+            approved=books.get(one.task.pk, {}).get("approved", ZERO),
+            paid_out=books.get(one.task.pk, {}).get("paid", ZERO),
+            last_answer=one.last,
         )
-        for task in found
+        for one in progress_of(found, {pk: one.every for pk, one in collected.items()})
     ]
 
 
-def _row(
-    task: Task,
-    *,
-    version: TaskVersion,
-    documents: int,
-    draft: TaskVersion | None,
-    collected: Collected,
-    work: dict[str, Any],
-    books: dict[str, Any],
-    fee_percent: Decimal,
-) -> TaskRow:
-    questions = collected.questions
-    # Before the first publication no question has slots yet: count those it will get.
-    planned, pending = collected.planned, collected.pending
-    if not task.current_id:
-        planned = pending = questions * version.redundancy
-    items, free = collected.every if task.current_id else (questions, pending)
-    if task.state == TaskState.CLOSED:
-        free = 0
-    return TaskRow(
-        task=task,
-        version=version,
-        draft=draft,
-        questions=questions,
-        documents=documents,
-        planned=planned,
-        pending=pending,
-        answers=collected.answers,
-        submitted=work.get("submitted", 0),
-        earned=work.get("earned", ZERO),
-        open_assignments=open_assignments_of(
-            free, version, items, documents, taken=work.get("taken", 0)
-        ),
-        fee_percent=fee_percent,
-        waiting=work.get("waiting", 0),
-        leased=work.get("leased", 0),
-        approved=books.get("approved", ZERO),
-        paid_out=books.get("paid", ZERO),
-        last_answer=work.get("last"),
-    )
+def _as_planned(collected: Collected, draft: TaskVersion) -> Collected:
+    """Return what a draft will collect: before the first publication no item has slots."""
+    wanted = collected.questions * draft.redundancy
+    every = (collected.questions, wanted)
+    return replace(collected, planned=wanted, pending=wanted, every=every)
 
 
 def task_rows(project: Project) -> list[TaskRow]:
-    """List every task of a project, newest first (six queries)."""
+    """List every task of a project, newest first."""
     return rows_of(list(project.tasks.select_related("current").order_by("-pk")))
 
 

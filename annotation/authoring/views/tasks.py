@@ -106,6 +106,8 @@ def _collected_words(row: TaskRow) -> str:
         answers = numbers.plural(row.planned, row.answer_noun)
         done = numbers.count(row.answers)
         return gettext("%(done)s of %(answers)s collected.") % {"done": done, "answers": answers}
+    if row.is_imported:
+        return gettext("%(answers)s imported.") % {"answers": answers}
     values = {
         "answers": answers,
         "planned": numbers.count(row.planned),
@@ -119,7 +121,7 @@ def _collected_words(row: TaskRow) -> str:
 
 def _cost_words(row: TaskRow, currency: str) -> str:
     words = gettext("%(most)s at most, once all is done")
-    if row.fee_percent:
+    if row.progress.money.fee_percent:
         words = gettext("%(most)s at most with the platform’s fee, once all is done")
     return words % {"most": numbers.money(row.cost_limit, currency)}
 
@@ -136,14 +138,14 @@ def task(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         {
             "label": numbers.several(row.answer_noun).capitalize(),
             "value": numbers.count(row.answers),
-            "of": of_planned(row.answers, row.planned),
+            "of": "" if row.is_imported else of_planned(row.answers, row.planned),
             "done": row.filled,
             "total": row.planned,
         },
         {
             "label": gettext("Assignments submitted"),
             "value": numbers.count(row.submitted),
-            "of": gettext("of about %(total)s") % {"total": numbers.count(row.needed)},
+            "of": row.progress.of_needed,
         },
         {
             "label": gettext("Awaiting review"),

@@ -186,7 +186,7 @@ def figures(task: Task, came: CollectedCounts) -> list[dict[str, Any]]:
             "%(repeats)s of the %(items)s are repeats",
             came.repeats,
         ) % {"repeats": count(came.repeats), "items": count(came.items)}
-    most = cost.spent + cost.ahead
+    most = cost.cost_limit
     spent: dict[str, Any] = {
         "label": _("Cost so far"),
         "value": money(cost.spent, currency),

@@ -170,13 +170,13 @@ def test_the_builder_marks_the_instructions_of_a_template_until_they_change(worl
 def test_a_new_version_says_what_it_costs_beyond_the_work_that_is_done(world: World) -> None:
     by, task = world.requester, world.task
     edit_draft(by=by, task=task, fields={"pay": "2.00", "redundancy": 1, "items_per_assignment": 1})
-    assert Publishing(Build(task)).earned_pay == 0
+    assert Publishing(Build(task)).cost.money.spent == 0
     assert Publishing(Build(task)).further_cost == Publishing(Build(task)).total == Decimal("4.00")
     publish_task(by=by, task=task)
     claim_and_submit(task)
     edit_draft(by=by, task=task, fields={"redundancy": 3, "pay": "3.00"})
     found = Publishing(Build(task))
-    assert (found.earned_pay, found.further_cost, found.total) == (2, 15, 17)
+    assert (found.cost.money.spent, found.further_cost, found.total) == (2, 15, 17)
 
 
 def test_pay_and_redundancy_change_in_the_dialog_and_no_unseen_cost_is_published(
@@ -299,6 +299,7 @@ def test_imported_answers_beyond_the_plan_hide_no_open_ones_and_cost_nothing(wor
     row = task_row(task)
     assert (row.answers, row.planned, row.pending, row.filled) == (16, 6, 0, 6)
     assert row.complete and row.outstanding == 0 and row.cost_limit == 0
+    assert row.is_imported  # "16 answers", without the 6 that were planned
     edit_draft(by=by, task=task, fields={"redundancy": 5})
     save_item(by=by, task=task, key="new", question="Where else do they nest?")
     dialog = Publishing(Build(task))
@@ -308,7 +309,8 @@ def test_imported_answers_beyond_the_plan_hide_no_open_ones_and_cost_nothing(wor
     task.refresh_from_db()
     row = task_row(task)
     assert (row.answers, row.planned, row.pending, row.filled) == (16, 15, 5, 10)
-    assert not row.complete and row.outstanding == 3 and row.cost_limit == Decimal("2.00")
+    assert not row.complete and not row.is_imported
+    assert row.outstanding == 3 and row.cost_limit == Decimal("2.00")
     overview = progress_of([task])[0]
     assert (overview.open_assignments, overview.ahead) == (5, Decimal("2.00"))
 

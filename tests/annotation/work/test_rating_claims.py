@@ -185,7 +185,7 @@ def test_sizes_costs_and_what_is_left_count_by_document() -> None:
     cost = cost_of(task, built.version, built.items, built.groups)
     assert (cost.answers, cost.assignments) == (12, 6)  # not 12 / 4
     row = task_row(task)
-    assert (row.needed, row.noun) == (6, "answer")
+    assert (row.progress.needed, row.noun) == (6, "answer")
     held = factories.claim(task, worker)
     leases.return_assignment(by=worker.user, assignment=held)
     key = task.items.order_by("pk").values_list("key", flat=True)[0]

@@ -157,7 +157,7 @@ def test_labels_of_a_histogram_stand_beside_each_other_on_a_narrow_card(at: floa
 def test_cost_by_day_says_spent_and_budget() -> None:
     days = [(date(2026, 11, 2), Decimal(0)), (date(2026, 11, 9), Decimal("61.50"))]
     svg = charts.cost_by_day(
-        days, until=date(2026, 11, 30), expected=Decimal(96), budget=Decimal(110)
+        days, until=date(2026, 11, 30), cost_limit=Decimal(96), budget=Decimal(110)
     )
     root = parse(svg)
     assert "€61.50, 56% of €110" in root.get("aria-label", "")
@@ -171,13 +171,20 @@ def test_the_line_of_the_budget_strikes_no_word_through(budget: int) -> None:
     days = [(date(2026, 11, 2), Decimal(0)), (date(2026, 11, 9), Decimal("61.50"))]
     root = parse(
         charts.cost_by_day(
-            days, until=date(2026, 11, 12), expected=Decimal(96), budget=Decimal(budget)
+            days, until=date(2026, 11, 12), cost_limit=Decimal(96), budget=Decimal(budget)
         )
     )
     at = next(float(e.get("y1", "")) for e in root.iter("line") if e.get("class") == "reference")
-    word = next(e for e in root.iter("text") if "expected" in (e.text or ""))
+    word = next(e for e in root.iter("text") if "at most" in (e.text or ""))
     foot = float(word.get("y", ""))
     assert not foot - 9 < at < foot + 2, (at, foot)
+
+
+def test_small_amounts_have_a_tick_each() -> None:
+    days = [(date(2026, 11, 2), Decimal(0)), (date(2026, 11, 3), Decimal("1.05"))]
+    for svg in (charts.cost_by_day(days), charts.work_by_day([(date(2026, 11, 3), 1)])):
+        ticks = [e.text for e in parse(svg).iter("text") if e.get("x") == "-8"]
+        assert len(ticks) == len(set(ticks)) > 1
 
 
 def test_cost_by_day_works_on_the_first_day_and_refuses_disorder() -> None:

@@ -70,9 +70,41 @@ def test_cost_is_the_ledger_and_what_waits_and_the_end_adds_open_work(world: Wor
     assert found.spent == Decimal("4.50")  # approving moves money, it makes none
     # 5 assignments of 2 questions are needed: 2 done, 1 in work, 2 open.
     assert (found.submitted, found.needed) == (2, 5)
-    assert found.expected == Decimal("4.50") + 3 * Decimal("2.00")
+    assert found.cost_limit == Decimal("4.50") + 3 * Decimal("2.00")
     assert found.waiting[world.task.pk]["n"] == 1
     assert waiting.pk
+
+
+def test_every_page_names_one_cost_at_most_with_bonuses_and_one_number_of_assignments() -> None:
+    """7 items, 3 an assignment: one is approved with a bonus, one waits, one is in progress."""
+    world = factories.make_world(7, redundancy=2, items_per_assignment=3, pay="1.00")
+    paid, _waiting = (factories.claim_and_submit(world.task) for _ in range(2))
+    factories.claim(world.task, factories.make_worker(world.project))
+    batch = payouts.propose_payout(
+        by=world.requester,
+        task=world.task,
+        key=uuid.uuid4(),
+        lines=[ProposedLine(paid.pk, bonus=Decimal("0.25"))],
+    )
+    payouts.approve_payout(by=world.manager, batch=batch, expected_total=Decimal("1.25"))
+    found, cost, [row] = facts(world), Build(world.task).cost(), task_rows(world.project)
+    [progress] = found.published
+    assert found.spent == cost.money.spent == Decimal("2.25")
+    assert found.ahead == cost.ahead == (1 + cost.open_assignments) * Decimal("1.00")
+    assert {found.cost_limit, row.cost_limit, cost.cost_limit} == {found.spent + found.ahead}
+    assert progress.open_assignments == cost.open_assignments
+    assert found.needed == 3 + cost.open_assignments
+    client = Client()
+    client.force_login(world.manager)
+    words = f"at most {found.needed} assignments at €1.00"
+    for page in ("project", "task_list"):
+        assert words in client.get(reverse(page, args=[world.project.pk])).content.decode()
+    of = f"of at most {found.needed}"
+    assert (figure(found, "Assignments")["of"], row.progress.of_needed) == (of, of)
+    tasks.move(by=world.requester, task=world.task, to="close")
+    [row], found = task_rows(world.project), facts(world)
+    assert row.cost_limit == found.cost_limit == Decimal("3.25")  # work in progress is still paid
+    assert row.progress.of_needed == figure(found, "Assignments")["of"] == "of 3"
 
 
 @pytest.mark.parametrize(("budget", "warning"), [("1.50", "€0.50 over budget"), ("2.00", None)])
@@ -96,7 +128,7 @@ def test_a_rejection_costs_nothing(world: World) -> None:
 def test_a_closed_task_expects_no_more_cost(world: World) -> None:
     factories.claim_and_submit(world.task)
     tasks.move(by=world.requester, task=world.task, to="close")
-    assert facts(world).expected == Decimal("2.00")
+    assert facts(world).cost_limit == Decimal("2.00")
 
 
 def test_hourly_pay_is_measured_against_the_floor_and_says_what_would_lift_it(
@@ -116,7 +148,7 @@ def test_hourly_pay_is_measured_against_the_floor_and_says_what_would_lift_it(
     assert "floor €12.00" in told["note"] and "1 person below" in told["note"]
     [one] = [todo for todo in todos(found) if "an hour" in todo.text]
     # 12 minutes at 12.00 an hour are 2.40: 0.40 more; 3 assignments are still open.
-    assert "€0.40 more an assignment would lift all of them: €1.20." in one.text
+    assert "€0.40 more an assignment would lift all of them: €1.20 at most." in one.text
 
 
 def test_each_person_sees_what_waits_for_them(world: World) -> None:
@@ -210,7 +242,7 @@ def test_a_manager_is_led_to_no_page_that_only_requesters_open(world: World) -> 
 def test_a_task_shorter_than_its_assignments_needs_one_for_each_answer_to_a_question() -> None:
     world = factories.make_world(2, redundancy=5, pay="2.00", items_per_assignment=8)
     found = facts(world)
-    assert (found.needed, found.expected) == (5, Decimal("10.00"))
+    assert (found.needed, found.cost_limit) == (5, Decimal("10.00"))
     cost = Build(world.task).cost()
     assert (cost.assignments, cost.cost_limit) == (5, Decimal("10.00"))
     [row] = task_rows(world.project)
@@ -243,7 +275,7 @@ def test_an_open_task_with_imports_names_their_number_and_pays_for_the_rest(worl
     assert row.progress.has_only_imports and not found.is_imported
     assert found.submitted == 0 and found.needed == row.progress.needed - 1
     open_ones = row.progress.needed - 1
-    assert f"1 assignment imported, {open_ones} assignment" in row.sub
+    assert f"1 assignment imported, at most {open_ones} assignment" in row.sub
     client = Client()
     client.force_login(world.manager)
     html = client.get(reverse("project", args=[world.project.pk])).content.decode()

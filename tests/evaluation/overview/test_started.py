@@ -107,6 +107,6 @@ def test_the_step_to_invite_counts_only_the_assignments_that_are_still_to_answer
     [progress] = found.published
     assert progress.submitted == 1 < progress.needed
     assert found.unanswered == progress.needed - 1
-    assert (found.ahead, found.expected) == (progress.ahead, progress.spent + progress.ahead)
+    assert (found.ahead, found.cost_limit) == (progress.ahead, progress.spent + progress.ahead)
     invite_step = next(one for one in started(found).steps if "Invite" in one.title)
     assert f"{found.unanswered} assignment" in invite_step.text

@@ -101,7 +101,8 @@ def test_a_task_by_document_without_questions_has_nothing_to_come() -> None:
     row = TaskRow.__new__(TaskRow)
     settings = {"layout": "document", "one_document": True}
     version = SimpleNamespace(items_per_assignment=5, settings=settings)
-    values = {"pending": 0, "questions": 0, "documents": 0, "version": version}
+    values = {"pending": 0, "questions": 0, "version": version}
+    values["progress"] = SimpleNamespace(documents=0)
     for name, value in values.items():
         object.__setattr__(row, name, value)
     assert row.outstanding == 0

@@ -7,7 +7,6 @@ from decimal import Decimal
 from functools import cached_property
 from urllib.parse import urlencode
 
-from django.db.models import Q, Sum
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -15,7 +14,7 @@ from django.utils.translation import ngettext
 from annotation.accounts.projects.actions import current_consent_text, is_usual_consent
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.builder.pairs import PairBuild
-from annotation.authoring.selectors.cost import IS_EARNED, Cost, add_fee
+from annotation.authoring.selectors.cost import Cost
 from annotation.authoring.selectors.progress import budget_of, progress_of
 from annotation.authoring.selectors.rewording import (
     Rewording,
@@ -24,7 +23,6 @@ from annotation.authoring.selectors.rewording import (
     open_answers_of,
     rewording_of,
 )
-from annotation.models.assignments import AssignmentState
 from annotation.pair_design import tell_groups
 from annotation.panels.selectors import count_able_workers
 from crowdqc.money import ZERO
@@ -78,33 +76,20 @@ class Publishing:
         """Fields, dimensions or scales of each item; 0 where an item is one question."""
         return len(self.build.type.lines(self.version.settings))
 
-    @cached_property
-    def earned_pay(self) -> Decimal:
-        """Pay of the work that people did or are doing, of all versions; not of rejected work."""
-        held = Q(state__in=(AssignmentState.SUBMITTED, AssignmentState.LEASED), quiz__isnull=True)
-        work = self.task.assignments.filter(held, IS_EARNED)
-        found: Decimal | None = work.aggregate(s=Sum("version__pay"))["s"]
-        return found or ZERO
-
-    @cached_property
-    def open_pay(self) -> Decimal:
-        """Pay at most of the work that is still to come."""
-        return self.cost.open_pay
-
     @property
     def fee(self) -> Decimal:
-        """The platform's fee if every slot is filled by its workers."""
-        return self.total - self.earned_pay - self.open_pay
+        """The platform's fee on what is still to come and on what waits for a decision."""
+        return self.further_cost - self.cost.money.in_progress - self.cost.open_pay
 
     @property
     def further_cost(self) -> Decimal:
         """The cost at most of what is still to come, with fees."""
-        return self.total - add_fee(self.earned_pay, self.cost.fee_percent)
+        return self.cost.ahead
 
     @property
     def total(self) -> Decimal:
         """The cost at most, with fees, and with the work that is done."""
-        return add_fee(self.earned_pay + self.open_pay, self.cost.fee_percent)
+        return self.cost.cost_limit
 
     @cached_property
     def budget_left(self) -> Decimal | None:
@@ -114,7 +99,7 @@ class Publishing:
         if budget is None:
             return None
         others = progress_of([one for one in tasks if one.pk != self.task.pk])
-        return budget - sum((one.spent + one.ahead for one in others), ZERO) - self.total
+        return budget - sum((one.cost_limit for one in others), ZERO) - self.total
 
     @cached_property
     def gaps(self) -> list[Gap]:
