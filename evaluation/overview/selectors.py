@@ -355,13 +355,13 @@ def _median(found: Facts) -> dict[str, Any]:
             "value": _("none yet"),
             "note": _("no timed work yet"),
         }
-    note = _("base pay, from opening to submitting; no floor is set")
+    note = _("base pay without rejected work; no floor is set")
     if project.hourly_floor is not None:
         below = len({row.worker_id for row in below_floor(found)})
         said = (
-            _("base pay, from opening to submitting; floor %(floor)s, %(people)s below")
+            _("base pay without rejected work; floor %(floor)s, %(people)s below")
             if below
-            else _("base pay, from opening to submitting; floor %(floor)s, nobody below")
+            else _("base pay without rejected work; floor %(floor)s, nobody below")
         )
         note = said % {
             "floor": money(project.hourly_floor, project.currency),

@@ -26,6 +26,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from annotation.authoring.selectors.cost import (
+    IS_EARNED,
     IS_TAKEN,
     OPEN_PAY,
     TaskMoney,
@@ -242,11 +243,11 @@ def _timed(project: Project) -> QuerySet[Assignment]:
         state=AssignmentState.SUBMITTED,
         opened_at__isnull=False,
         quiz__isnull=True,
-    ).filter(pay__gt=0)
+    ).filter(IS_EARNED, pay__gt=0)
 
 
 def median_hourly(project: Project) -> Decimal | None:
-    """Return the median base pay per hour over submitted assignments; None before the first."""
+    """Return the median base pay per hour of submitted work, without rejected work, or None."""
     rate = ExpressionWrapper(F("pay") / HOURS, output_field=FloatField())
     found = _timed(project).annotate(rate=rate).aggregate(m=Quantile("rate", share=0.5))["m"]
     return None if found is None else round_money(found)
@@ -254,7 +255,7 @@ def median_hourly(project: Project) -> Decimal | None:
 
 @dataclass(frozen=True)
 class HourlyPay:
-    """One person's pay by the hour in one task, over all they submitted there."""
+    """One person's pay by the hour in one task, over the work there that was not rejected."""
 
     task_id: int
     worker_id: int

@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.access import current_and_past_work
-from annotation.authoring.selectors.cost import an_hour
+from annotation.authoring.selectors.cost import IS_EARNED, an_hour
 from annotation.models import (
     Assignment,
     LedgerEntry,
@@ -28,7 +28,7 @@ from crowdqc.money import round_money
 from crowdqc.numbers import money, plural, short_date
 
 SHOWN = 50  # assignments listed of each kind
-LAST = 20  # submitted assignments that a worker's pay by the hour is read from
+LAST = 20  # submitted and not rejected assignments that a worker's pay by the hour is read from
 FEWEST = 3  # of these, before it is told
 Amounts = list[tuple[str, Decimal]]  # by currency
 
@@ -44,7 +44,7 @@ class Earnings:
     paid: Amounts
     paid_at: dt.datetime | None
     due: Amounts  # approved and not paid yet
-    hourly: Decimal | None  # median of the last submitted assignments, by their real times
+    hourly: Decimal | None  # median of the last work that was not rejected, by real times
     hourly_currency: str
     hourly_works: int
 
@@ -71,7 +71,7 @@ class Earnings:
             {
                 "label": _("Median per hour"),
                 "value": money(self.hourly, self.hourly_currency) if self.hourly else "–",
-                "note": _("your last %(assignments)s")
+                "note": _("your last %(assignments)s, without rejected work")
                 % {"assignments": plural(self.hourly_works, "assignment")}
                 if self.hourly
                 else _("not known yet"),
@@ -130,8 +130,7 @@ def _median_hourly_pay(members: QuerySet[Membership]) -> tuple[Decimal | None, s
         Assignment.objects.filter(
             worker__in=members, state=AssignmentState.SUBMITTED, opened_at__isnull=False
         )
-        .exclude(source="import")
-        .filter(quiz__isnull=True)
+        .filter(IS_EARNED, pay__gt=0, quiz__isnull=True)
         .order_by("-submitted_at")
         .values_list("task__project__currency", "pay", "opened_at", "submitted_at")[:LAST]
     )

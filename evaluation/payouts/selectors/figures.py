@@ -15,6 +15,7 @@ from django.db.models import Avg, Case, Count, F, FloatField, Func, Q, QuerySet,
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotation.authoring.selectors.cost import IS_EARNED
 from annotation.authoring.selectors.progress import HOURS, progress_of
 from annotation.models import Answer, Assignment, ChoiceValue, LedgerEntry, Task, TextValue
 from annotation.models.assignments import AssignmentState
@@ -37,7 +38,8 @@ class KeyFigures:
     """What a task's own people did and cost; None where it is not known.
 
     ``answers`` are usable ones: those that count, to items without a known answer. ``judgments``
-    are their choices, ``labels`` the items and fields that have any. ``hourly`` is the median.
+    are their choices, ``labels`` the items and fields that have any. ``hourly`` is the median
+    without rejected work.
     """
 
     workers: int
@@ -114,7 +116,9 @@ def _pace(done: QuerySet[Assignment]) -> tuple[float | None, Decimal | None]:
     timed = timed.filter(hours__gt=0, n__gt=0)
     found = timed.annotate(
         each=F("hours") * 3600.0 / F("n"),
-        rate=Case(When(pay__gt=0, then=F("pay") / F("hours")), output_field=FloatField()),
+        rate=Case(
+            When(IS_EARNED, pay__gt=0, then=F("pay") / F("hours")), output_field=FloatField()
+        ),
     ).aggregate(seconds=Quantile("each", share=0.5), hourly=Quantile("rate", share=0.5))
     rate = found["hourly"]
     return found["seconds"], None if rate is None else round_money(as_decimal(rate))
@@ -186,9 +190,7 @@ def _lines(found: KeyFigures, task: Task) -> Iterator[KeyFigure]:
         label = _("Time per %(noun)s") % {"noun": noun}
         note = _("median over assignments, from opening to submitting")
         yield KeyFigure("seconds", label, duration(found.seconds), note, found.seconds)
-    yield paid(
-        "hourly", _("Median hourly pay"), found.hourly, _("base pay, from opening to submitting")
-    )
+    yield paid("hourly", _("Median hourly pay"), found.hourly, _("base pay without rejected work"))
     waits = _("%(amount)s of it awaits a decision") % {"amount": money(found.waiting, currency)}
     yield paid(
         "cost",

@@ -17,17 +17,20 @@ from django.utils import timezone
 from annotation.access import Access
 from annotation.authoring.actions import tasks
 from annotation.authoring.selectors.builder.frame import Build
+from annotation.authoring.selectors.progress import median_hourly
 from annotation.authoring.selectors.tasks import task_rows
 from annotation.conversations.actions import write_as_worker
 from annotation.models import Assignment, Rejection, User
 from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.actions.proposals import ProposedLine
 from annotation.payouts.actions.rejections import reply_to_rejection
+from annotation.work.selectors.earnings import compute_earnings
 from evaluation.models import Run, RunState, WorkerScore
 from evaluation.overview import selectors as overview
 from evaluation.overview.task_outlook import TaskOutlook
 from evaluation.overview.todo import todos
 from evaluation.pairwise import adaptive
+from evaluation.payouts.selectors.figures import key_figures
 from tests.evaluation.corpora import pairs as pair_corpus
 from tests.evaluation.corpora.official_runs import make_official
 from tests.evaluation.corpora.pair_study import text_of
@@ -105,6 +108,30 @@ def test_every_page_names_one_cost_at_most_with_bonuses_and_one_number_of_assign
     [row], found = task_rows(world.project), facts(world)
     assert row.cost_limit == found.cost_limit == Decimal("3.25")  # work in progress is still paid
     assert row.progress.of_needed == figure(found, "Assignments")["of"] == "of 3"
+
+
+def test_rejected_work_is_in_no_hourly_pay(world: World) -> None:
+    """10.00, 12.00 and 15.00 an hour; then a fourth at 120.00 is rejected."""
+    done = [factories.claim_and_submit(world.task, world.worker)]
+    more = [factories.make_task(world.project, 2, redundancy=5, pay="2.00") for _ in range(3)]
+    done += [factories.claim_and_submit(task, world.worker) for task in more]
+    for assignment, minutes in zip(done, (12, 10, 8, 1), strict=True):
+        factories.took(assignment, minutes)
+    Assignment.objects.update(task=world.task)
+
+    def medians() -> set[Decimal | None]:
+        figures = key_figures(world.task)
+        assert figures is not None
+        own = compute_earnings(world.worker.user)
+        assert own.hourly_works == done[0].task.assignments.exclude(pk=done[-1].pk).count()
+        return {median_hourly(world.project), figures.hourly, own.hourly}
+
+    line = ProposedLine(done[-1].pk, decision="reject", reason_code="other", reason=REJECTION)
+    batch = payouts.propose_payout(
+        by=world.requester, task=world.task, key=uuid.uuid4(), lines=[line]
+    )
+    payouts.approve_payout(by=world.manager, batch=batch, expected_total=Decimal(0))
+    assert medians() == {Decimal("12.00")}
 
 
 @pytest.mark.parametrize(("budget", "warning"), [("1.50", "€0.50 over budget"), ("2.00", None)])
