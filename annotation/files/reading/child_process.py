@@ -22,6 +22,7 @@ from annotation.files.reading.limits import (
     check_columns,
     check_decoded,
     check_head,
+    check_names,
     check_rows,
 )
 from annotation.files.reading.values import as_text
@@ -83,9 +84,11 @@ def _read_sheet(book: Any, limits: Limits) -> None:
     titles = _title_rows([row for _, row in looked])
     begins, head = looked[titles]
     columns = [_cell_text(cell).strip() for cell in head]
-    while columns and not columns[-1]:
-        columns.pop()
-    check_head(columns, limits)
+    below = looked[titles + 1][1] if len(looked) > titles + 1 else []
+    width = max((at for row in (head, below) for at, cell in enumerate(row, 1) if cell != ""))
+    columns = (columns + [""] * width)[:width]
+    check_columns(width, limits)
+    check_names(columns)
     merged = _Merged(sheet, begins, len(columns))
     write_line(
         {

@@ -18,13 +18,19 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from django.utils.translation import gettext, gettext_noop, ngettext
 from django.utils.translation import gettext as _
 
 from annotation.files import conll
 from annotation.files.reading import objects, parquet, workbook
+from annotation.files.reading.headers import (
+    keys_of,
+    note_of_header,
+    second_header,
+    without_nameless,
+)
 from annotation.files.reading.json_list import elements, separate_values, spans_lines
 from annotation.files.reading.limits import (
     AT_ONCE,
@@ -39,7 +45,7 @@ from annotation.files.reading.limits import (
 )
 from annotation.files.reading.recognise import NAMELESS
 from annotation.files.reading.rows import MAX_SHOWN, Problem, Row
-from annotation.files.reading.shape import DELIMITERS, Shape, aligned_columns, markdown_of, shape_of
+from annotation.files.reading.shape import DELIMITERS, LOOKED, Shape, aligned_columns, markdown_of, shape_of
 from annotation.files.reading.sources import (
     GZIP,
     PIECE,
@@ -150,10 +156,14 @@ def _binary(source: Source, head: bytes, limits: Limits) -> Table | None:
     """The table of a workbook, an archive of spans, or a file of columns; None for any other."""
     if (book := workbook.read(source, limits)) is not None:
         columns, note, rows = book
-        columns[0] = columns[0] or UNNAMED  # as pandas writes the names of rows
         notes = list[str]()
-        found = _objects(_without_further_headers(rows, notes), columns)
-        return Table("Excel", "", note, "", columns, _counted(found, limits), notes)
+        columns, rows = _two_header_lines(columns, rows, notes)
+        check_head(columns, limits)
+        columns[0] = columns[0] or UNNAMED  # as pandas writes the names of rows
+        keys = keys_of(columns)
+        found = _objects(_without_further_headers(rows, notes), keys)
+        events = without_nameless(keys, _counted(found, limits), notes)
+        return Table("Excel", "", note, "", [*filter(None, columns)], events, notes)
     if head.startswith(ZIP) and (spans := _archive(source, limits)) is not None:
         return Table("CoNLL", "UTF-8", "", "", list(conll.COLUMNS), _counted(spans, limits))
     for kind, marks in (("parquet", parquet.PARQUET), ("arrow", parquet.ARROW)):
@@ -271,6 +281,7 @@ def _open_members(members: list[tuple[Source, str]], limits: Limits, reading: Re
             "Read from %(n)s files, whose rows are numbered on: %(names)s. Their names stand for "
             "the worker or item that no column names."
         ) % {"n": len(names), "names": ", ".join(one[FILE] for one in told[:NAMED])}
+    first.notes.append(note)
     columns = [*first.columns, *told[0]]
     known = set(columns)
 
@@ -301,7 +312,7 @@ def _open_members(members: list[tuple[Source, str]], limits: Limits, reading: Re
                 yield Row(last, {**event.values, **more})
 
     return replace(
-        first, columns=columns, events=_counted(events(), limits), notes=[*first.notes, note]
+        first, columns=columns, events=_counted(events(), limits), notes=first.notes
     )
 
 
@@ -403,18 +414,22 @@ def _delimited(
             notes.append(_("No header line was found: the first line is read as a row."))
     else:
         columns, rows = _pivot_names(columns, rows, notes)
+        if not shape.names_rows:
+            columns, rows = _two_header_lines(columns, rows, notes, first)
         rows = _without_further_headers(rows, notes)
         columns = ["", *columns] if shape.names_rows else columns
     check_head(columns, limits)
     if not columns[0] and UNNAMED not in columns:  # as pandas and R write the names of rows
         columns[0] = UNNAMED
+    keys = keys_of(columns)
+    events = _counted(_cells(rows, keys, shape, head if shape.has_header else []), limits)
     return Table(
         "CSV",
         encoding.name,
         encoding.note,
         DELIMITERS.get(shape.delimiter, shape.delimiter),
-        columns,
-        _counted(_cells(rows, columns, shape, head if shape.has_header else []), limits),
+        [*filter(None, columns)],
+        without_nameless(keys, events, notes),
         notes,
     )
 
@@ -471,6 +486,23 @@ def _pivot_names(columns: list[str], found: Lines, notes: list[str]) -> tuple[li
     note = _("Lines 1 to 3 name the columns, as of a pivot table: the values are %(value)s.")
     notes.append(note % {"value": columns[1]})
     return [name.strip() for name in (index[0], *names[1:])], found
+
+
+def _two_header_lines(
+    columns: list[str], found: Iterator[tuple[int, Cells]], notes: list[str], line: int = 0
+) -> tuple[list[str], Iterator[tuple[int, Cells]]]:
+    """The names of columns where a second line names the parts of merged or repeated ones."""
+    held = list(itertools.islice(found, LOOKED))
+    rows = itertools.chain(held, found)
+    looked = [row for _line, row in held if isinstance(row, list)]
+    header = second_header(columns, looked, RESPONSES)
+    if header is None:
+        return columns, rows
+    next(rows)
+    notes += note_of_header(header, (line or held[0][0] - 1, held[0][0]))
+    return header.columns, (
+        (at, cast(Cells, header.row(row)) if isinstance(row, list) else row) for at, row in rows
+    )
 
 
 def _without_further_headers(

@@ -295,7 +295,8 @@ class LabelMatrix(LabelTable):
         said = {"worker" if turned else "item": found.item, "gold": found.gold}
         if not turned:
             texts = [name for name in columns if name != found.item and _is_text(name, looked)]
-            said["text"] = named.get("text") or (texts[0] if len(texts) == 1 else "")
+            text = named.get("text") or (texts[0] if len(texts) == 1 else "")
+            said["text"] = "" if text == found.item else text
         return {name: column for name, column in said.items() if column}
 
     def fit(self, columns: Sequence[str], rows: Sequence[Row]) -> Fit:
@@ -416,7 +417,16 @@ def _matrix(columns: Sequence[str], rows: Iterable[Row]) -> tuple[Layout | None,
         return None, False
     if turned:
         return replace(found, item=worker), True
+    texts_of = [name for name in aside if _are_new(row.values.get(name, "") for row in looked)]
+    if not found.item and texts_of:  # a text names its row where nothing else does
+        return replace(found, item=texts_of[0]), False
     return found, _counts_workers(found, looked)
+
+
+def _are_new(values: Iterable[str]) -> bool:
+    """Whether each value is there and stands in no other row."""
+    given = [value.strip() for value in values]
+    return all(given) and len(set(given)) == len(given)
 
 
 def _is_text(name: str, rows: Sequence[Row]) -> bool:

@@ -58,20 +58,17 @@ def _with_marked_bits(table: Table) -> Table:
         stem, _sign, option = name.rpartition(mark)
         groups.setdefault(stem, {})[name] = f"{stem}{MARK}{option}"
     told: dict[str, str] = {}
-    notes = list(table.notes)
     for stem, group in groups.items():
         given = {row.get(name, "").strip().casefold() for row in rows for name in group}
         if len(group) > 1 and stem not in table.columns and {"1", "true"} & given and given <= BITS:
             told |= group
             note = _("%(question)s: read from %(n)s columns, one for each option.")
-            notes.append(note % {"question": stem, "n": len(group)})
+            table.notes.append(note % {"question": stem, "n": len(group)})
     events = itertools.chain(held, table.events)
     if not told:
         return replace(table, events=events)
     columns = [told.get(name, name) for name in table.columns]
-    return replace(
-        table, notes=notes, columns=columns, events=(_renamed(one, told) for one in events)
-    )
+    return replace(table, columns=columns, events=(_renamed(one, told) for one in events))
 
 
 def _renamed(event: Event, told: Mapping[str, str]) -> Event:
