@@ -102,3 +102,29 @@ def test_columns_without_a_name_are_left_out_by_place(tmp_path: Path) -> None:
     _, found = read(tmp_path, text("item,ann,,ben,,cem,", *rows))
     assert size(found) == (3, 6, 18)
     assert [note.rpartition(": ")[2] for note in found.checked.notes] == ["3, 5."]
+
+
+@pytest.mark.parametrize(
+    ("head", "draw"),
+    [("winner,loser,Draw", ["TRUE", "FALSE"]), ("Sieger,Verlierer,Unentschieden", ["1", "0"])],
+)
+def test_a_winner_and_a_loser_are_two_sides(head: str, draw: list[str], tmp_path: Path) -> None:
+    rows = ["owl,wren", "owl,tern", "wren,tern", "tern,owl", "owl,wren", "tern,wren"]
+    kind, found = read(tmp_path, text(head, *(f"{x},{draw[n != 2]}" for n, x in enumerate(rows))))
+    good = list(found.checked.good)
+    assert (kind, len(good), found.checked.about["ties"]) == ("comparison_table", 6, 1)
+    won = [one[one["winner"]][0] for one in good if one["winner"] != "neutral"]
+    assert won == ["owl", "owl", "tern", "owl", "tern"]
+    assert {one["winner"] for one in good} == {"left", "right", "neutral"}
+
+
+def test_a_winner_without_a_column_of_draws_wins(tmp_path: Path) -> None:
+    rows = [{"won_by": "x", "winner": "owl", "loser": "wren"}, {"winner": "wren", "loser": "owl"}]
+    kind, found = read(tmp_path, text(*(str(one).replace("'", '"') for one in rows)), "v.jsonl")
+    assert (kind, len(found.checked.good), found.checked.about["ties"]) == ("comparison_table", 2, 0)
+
+
+@pytest.mark.parametrize("head", ["who,a,b,c,BestItem,WorstItem", "who,a,b,c,best,worst"])
+def test_best_and_worst_of_several_are_refused_by_name(head: str, tmp_path: Path) -> None:
+    with pytest.raises(Invalid, match="est.* and .*orst.* choose from several"):
+        read(tmp_path, text(head, "w1,x,y,z,x,z", "w2,x,y,z,x,y", "w1,y,x,z,x,z"))

@@ -19,7 +19,7 @@ from annotation.files.reading.recognise import ITEMS, LABELS, WORKERS, is_usual,
 from annotation.files.reading.rows import Problem, Row
 from annotation.files.reading.tables import FILE, Event, Table
 from annotation.files.reading.values import as_text
-from annotation.formats.imports.tables import one_hot
+from annotation.formats.imports.tables import one_hot, won_lost
 from crowdqc.files.json_input import Unreadable, read_json
 
 Values = Mapping[str, str]
@@ -46,7 +46,7 @@ def unfold(table: Table) -> Table:
     Several options in a label of JSON are one, and the names of an archive's files are the worker
     or item that no column names.
     """
-    table = one_hot.fold(table)
+    table = won_lost.fold(one_hot.fold(table))
     is_json = table.kind in ("JSON", "JSONL")
     if not (is_json or FILE in table.columns or _tool_of(table.columns)):
         return table
