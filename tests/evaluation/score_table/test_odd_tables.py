@@ -128,3 +128,12 @@ def test_a_winner_without_a_column_of_draws_wins(tmp_path: Path) -> None:
 def test_best_and_worst_of_several_are_refused_by_name(head: str, tmp_path: Path) -> None:
     with pytest.raises(Invalid, match="est.* and .*orst.* choose from several"):
         read(tmp_path, text(head, "w1,x,y,z,x,z", "w2,x,y,z,x,y", "w1,y,x,z,x,z"))
+
+
+@pytest.mark.parametrize("none", ["NA", "n/a", "*", "?"])
+def test_a_missing_score_does_not_make_ratings_labels(none: str, tmp_path: Path) -> None:
+    rows = [f'"{n}";w{n % 3};i{n // 3};{n % 5},{5 * (n % 2)}' for n in range(18)]
+    rows[4], rows[9] = f'"4";w1;i1;{none}', f'"9";w0;i3;{none}'
+    kind, found = read(tmp_path, text('"";rater;item;score', *rows))
+    assert (kind, len(found.checked.good)) == ("rating_table", 16)
+    assert [one.line for one in found.checked.problems] == [6, 11]

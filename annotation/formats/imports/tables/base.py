@@ -45,6 +45,11 @@ MAX_OFFERS = 50
 SCORE_NAMES = {"name", "scorename", "metric", "criterion", "dimension", "aspect", "kriterium"}
 VALUES_BESIDE = {"score", "value"}  # beside which a key is the name of one
 MOST_SCORES = 20
+MARKS_OF_NONE = {"*", "-", "--", "–", "—", "?", "."}
+MISSING = MARKS_OF_NONE | {
+    *("<no annotation>", "na", "<na>", "n/a", "nan", "none", "null", "nil", "missing", "unknown"),
+    *("k. a.", "k.a.", "n. a.", "n.a.", "s. o.", "n. d.", "n.d."),
+}  # what stands in a cell in place of no vote, without case
 # Fields of several kinds that mean the same.
 SAME_FIELDS = (
     ("worker", "worker_id", "judge"),

@@ -46,6 +46,7 @@ from annotation.files.reading.tables import UNNAMED
 from annotation.files.reading.values import plain_value
 from annotation.formats.imports.items import made_id
 from annotation.formats.imports.tables.base import (
+    MISSING,
     NAMED,
     Fit,
     Fixes,
@@ -67,10 +68,6 @@ WHOLE = re.compile(r"-?\d{1,9}")
 DIGITS = re.compile(r"\d+")
 COUNTED = re.compile(r"[VX]?\d+")  # a column that R or Python named
 MAX_NAMED = 10  # columns that a note names
-MISSING = {
-    *("<no annotation>", "na", "n/a", "nan", "none", "null", "nil", "missing", "unknown"),
-    *("-", "--", "?", "."),
-}
 # What a spreadsheet makes of 1-2, by the month's first letters in three languages.
 MONTHS = {
     name: number

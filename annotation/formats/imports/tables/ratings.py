@@ -22,6 +22,7 @@ from annotation.files.reading.recognise import (
 from annotation.files.reading.values import plain_number
 from annotation.formats.imports.candidates import key_of
 from annotation.formats.imports.tables.base import (
+    MISSING,
     Fit,
     Fixes,
     LastCounts,
@@ -99,7 +100,7 @@ class RatingTable(TableReader):
         found = fill_by_values(named, columns, rows, "score")
         if "score" not in named and "score" in found:
             looked = itertools.islice(rows, LOOKED_AT)
-            scores = {row.values.get(found["score"], "").strip() for row in looked} - {""}
+            scores = _given(row.values.get(found["score"], "") for row in looked)
             return found if all(map(DECIMAL.fullmatch, _ungrouped(scores))) else named
         return found
 
@@ -113,7 +114,7 @@ class RatingTable(TableReader):
             return Fit(False, lacks)
         column = mapping["score"]
         opened = self.opened(mapping, rows)
-        scores = _ungrouped({row.values.get(column, "").strip() for row in opened} - {""})
+        scores = _ungrouped(_given(row.values.get(column, "") for row in opened))
         if not scores or not all(DECIMAL.fullmatch(score) for score in scores):
             return Fit(False, _("%(column)s is not a number") % {"column": column})
         usual = {plain(name) for name in ("score", *SCORES)}
@@ -219,6 +220,8 @@ class RatingTable(TableReader):
     @staticmethod
     def _score(reader: Reader, row: Row, factor: int, thousands: str) -> int:
         said = reader.needed(row, "score", gettext_noop("No score"), gettext_noop("Left out."))
+        if said.casefold() in MISSING:
+            reader.refuse(row, "score", gettext_noop("No score"), gettext_noop("Left out."))
         number = _without(thousands, said)
         found = scaled(number, factor)
         if found is None or abs(found) > HIGHEST:
@@ -233,6 +236,11 @@ class RatingTable(TableReader):
 
 # Of a number and its word in two columns the number is the score.
 _LABELS = {plain(name) for name in LABELS} - {plain(name) for name in (*SCORES, "string_value")}
+
+
+def _given(cells: Iterable[str]) -> set[str]:
+    """The scores of cells, without words that stand for none."""
+    return {said for cell in cells if (said := cell.strip()) and said.casefold() not in MISSING}
 
 
 def _number(score: str) -> float:
