@@ -127,10 +127,10 @@ def _padded(line: Sequence[str], width: int) -> list[str]:
 
 def _has_values(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     """Whether a line holds numbers, or values that stand below in the same column."""
+    below = [{row[at].strip() for row in rows if at < len(row)} for at in range(len(names))]
     return any(
-        name
-        and (NUMBER.fullmatch(name) or any(at < len(row) and row[at].strip() == name for row in rows))
-        for at, name in enumerate(names)
+        name and (NUMBER.fullmatch(name) or name in said)
+        for name, said in zip(names, below, strict=True)
     )
 
 

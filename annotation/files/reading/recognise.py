@@ -7,6 +7,7 @@ alone is said (``by_values``), so that a person can check it.
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,10 @@ WORKERS = (
     "teilnehmer", "teilnehmerin", "nutzer", "schüler", "schülerin", "student", "pupil",
     "anotador", "anotadora", "evaluador", "evaluadora",
     "juez", "jueza", "participante", "usuario",
+    # French, and the columns of forms
+    "annotateur", "annotatrice", "codeur", "codeuse", "évaluateur", "évaluatrice", "juge",
+    "adresse e-mail", "e-mail-adresse", "nom d'utilisateur", "dirección de correo electrónico",
+    "nombre de usuario", "benutzername",
 )  # fmt: skip
 ITEMS = (
     "item", "item_id", "task", "task_id", "question", "question_id", "example", "example_id",
@@ -260,10 +265,13 @@ def _wide(
         by_values = (item,)
     if len(workers) < 2:
         return None
-    labels = set[str]().union(*(held[name] for name in workers))
     users = Counter(label for name in workers for label in held[name])
+    alike = [name for name in workers if any(users[label] > 1 for label in held[name])]
+    labels = set[str]().union(*(held[name] for name in alike))
+    single = {part for label in labels for part in re.split(r"\s*[,;|#]\s*", label)}
+    labels = min(labels, single, key=len)  # several in a cell, as “A, C”
     given = Counter(name for row in rows for name in workers if row.get(name))
-    shared = sum(n for name, n in given.items() if any(users[said] > 1 for said in held[name]))
+    shared = sum(given[name] for name in alike)
     repeated = 2 <= len(labels) <= min(MOST_LABELS, max(2, given.total() // 4))
     # Three columns of a list of labels can look like a matrix of three workers, but share nothing.
     if not repeated or shared < OVERLAP * given.total():

@@ -45,7 +45,14 @@ from annotation.files.reading.limits import (
 )
 from annotation.files.reading.recognise import NAMELESS
 from annotation.files.reading.rows import MAX_SHOWN, Problem, Row
-from annotation.files.reading.shape import DELIMITERS, LOOKED, Shape, aligned_columns, markdown_of, shape_of
+from annotation.files.reading.shape import (
+    DELIMITERS,
+    LOOKED,
+    Shape,
+    aligned_columns,
+    markdown_of,
+    shape_of,
+)
 from annotation.files.reading.sources import (
     GZIP,
     PIECE,
@@ -311,9 +318,7 @@ def _open_members(members: list[tuple[Source, str]], limits: Limits, reading: Re
                     known.update(new)
                 yield Row(last, {**event.values, **more})
 
-    return replace(
-        first, columns=columns, events=_counted(events(), limits), notes=first.notes
-    )
+    return replace(first, columns=columns, events=_counted(events(), limits), notes=first.notes)
 
 
 def _grows(table: Table) -> bool:

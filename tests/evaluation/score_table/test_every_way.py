@@ -59,6 +59,18 @@ LOSSY = {
         + "i99,,,\n",
         "matrix.csv",
     ),
+    "columns without a name": (
+        "item,ann,,ben,,cem\n" + "".join(f"i{n},{'ab'[n % 2]},4,a,{n},b\n" for n in range(9)),
+        "matrix.csv",
+    ),
+    "a total, a majority, and a count": (
+        ",ann,ben,cem,majority,n\n1,a,a,b,a,3\n2,b,b,b,b,4\n3,a,b,b,b,9\nTotal,,,,,16\n",
+        "matrix.csv",
+    ),
+    "a winner and a loser": (
+        "winner,loser,draw\n" + "".join(f"owl,wren,{n % 2}\nwren,tern,0\n" for n in range(9)),
+        "won.csv",
+    ),
     "nothing to compare": (f"{HEAD}\nw0,i0,a\nw1,i0,a\n", "votes.csv"),
     "no columns": ("system,score,rank\nowl,.91,1\nwren,.83,2\ntern,.52,3\n", "board.csv"),
     "battles": (

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import xlsxwriter
 
 from crowdqc.errors import Invalid
 from evaluation.management.commands.crowdqc_score import open_file
@@ -121,12 +120,16 @@ def test_a_winner_and_a_loser_are_two_sides(head: str, draw: list[str], tmp_path
 def test_a_winner_without_a_column_of_draws_wins(tmp_path: Path) -> None:
     rows = [{"won_by": "x", "winner": "owl", "loser": "wren"}, {"winner": "wren", "loser": "owl"}]
     kind, found = read(tmp_path, text(*(str(one).replace("'", '"') for one in rows)), "v.jsonl")
-    assert (kind, len(found.checked.good), found.checked.about["ties"]) == ("comparison_table", 2, 0)
+    assert (kind, len(found.checked.good), found.checked.about["ties"]) == (
+        "comparison_table",
+        2,
+        0,
+    )
 
 
 @pytest.mark.parametrize("head", ["who,a,b,c,BestItem,WorstItem", "who,a,b,c,best,worst"])
 def test_best_and_worst_of_several_are_refused_by_name(head: str, tmp_path: Path) -> None:
-    with pytest.raises(Invalid, match="est.* and .*orst.* choose from several"):
+    with pytest.raises(Invalid, match=r"est.* and .*orst.* choose from several"):
         read(tmp_path, text(head, "w1,x,y,z,x,z", "w2,x,y,z,x,y", "w1,y,x,z,x,z"))
 
 
@@ -137,3 +140,125 @@ def test_a_missing_score_does_not_make_ratings_labels(none: str, tmp_path: Path)
     kind, found = read(tmp_path, text('"";rater;item;score', *rows))
     assert (kind, len(found.checked.good)) == ("rating_table", 16)
     assert [one.line for one in found.checked.problems] == [6, 11]
+
+
+def matrix(head: str, *columns: list[str], ids: list[str] | None = None) -> str:
+    rows = zip(ids or ITEMS, GIVEN, *columns, strict=True)
+    return text(head, *(",".join([i, *said, *more]) for i, said, *more in rows))
+
+
+@pytest.mark.parametrize(
+    ("column", "row"),
+    [
+        ("majority", "Total"),
+        ("Consensus", "Mean"),
+        ("Mehrheit", "Gesamt"),
+        ("Vote majoritaire", "Moyenne"),
+        ("consenso", "promedio"),
+    ],
+)
+def test_sums_of_a_matrix_are_no_workers_or_items(column: str, row: str, tmp_path: Path) -> None:
+    content = matrix(f"item,ann,ben,cem,{column}", ["no", "no", "yes", "no", "yes", "no"])
+    _, found = read(tmp_path, content + f"{row},2,2,2,no\n")
+    assert size(found) == (3, 6, 18)
+    assert any(column in note for note in found.checked.notes)
+    assert [(one.line, one.value) for one in found.checked.problems] == [(8, row)]
+
+
+def test_a_consensus_among_rows_is_no_worker(tmp_path: Path) -> None:
+    rows = [
+        f"{who},{item},{label}"
+        for item, said in zip(ITEMS, GIVEN, strict=True)
+        for who, label in zip([*WHO, "gold"], [*said, "no"], strict=True)
+    ]
+    _, found = read(tmp_path, text("worker,item,label", *rows))
+    assert size(found) == (3, 6, 18)
+    assert {one.value for one in found.checked.problems} == {"gold"}
+
+
+def test_an_item_called_total_that_workers_rate_stays(tmp_path: Path) -> None:
+    rows = [f"{w},{i},{n + k}" for k, w in enumerate(WHO) for n, i in enumerate(["Style", "Total"])]
+    _, found = read(tmp_path, text("worker,item,score", *rows))
+    assert (size(found), len(found.checked.problems)) == ((3, 2, 6), 0)
+
+
+@pytest.mark.parametrize("none", ["*", ".", "-", "?"])
+@pytest.mark.parametrize("head", ["Units u:", "", "who"])
+def test_reliability_data_have_coders_in_rows(head: str, none: str, tmp_path: Path) -> None:
+    said = [[str(1 + (n + (k and n % 3 == 0)) % 3) for n in range(12)] for k in range(3)]
+    for n in range(3):
+        said[n][n] = none
+    said[0][11] = said[1][11] = said[2][11] = none
+    rows = (f"Coder {'ABC'[k]},{','.join(one)}" for k, one in enumerate(said))
+    kind, found = read(tmp_path, text(f"{head},{','.join(str(n + 1) for n in range(12))}", *rows))
+    assert (kind, size(found)) == ("label_matrix", (3, 11, 30))
+    assert any(f"“{none}”" in note for note in found.checked.notes)
+    assert [(one["value"], one["use"]) for one in found.checked.about["offers"]] == [(none, none)]
+
+
+def test_a_mark_among_words_is_offered_as_no_label(tmp_path: Path) -> None:
+    content = matrix("item,ann,ben,cem,dan", ["*", "no", "yes", "no", "yes", "no"])
+    _, found = read(tmp_path, content)
+    assert ("*", "") in {(one["value"], one["use"]) for one in found.checked.about["offers"]}
+    _, found = read(tmp_path, content, uses={"*": ""})
+    assert size(found) == (4, 6, 23)
+
+
+@pytest.mark.parametrize("head", ["n", "Count", "Anzahl"])
+def test_rows_with_a_count_stand_for_so_many_items(head: str, tmp_path: Path) -> None:
+    patterns = ["1,1,1,40", "1,1,2,7", "2,1,1,3", "2,2,2,25", "1,2,2,4"]
+    rows = [f"{n},{one}" for n, one in enumerate(patterns, 1)]
+    kind, found = read(tmp_path, text(f",r1,r2,r3,{head}", *rows))
+    assert (kind, size(found)) == ("label_matrix", (3, 79, 237))
+    assert dict(found.checked.about["labels"]) == {"1": 40 * 3 + 7 * 2 + 3 * 2 + 4, "2": 93}
+    assert len(found.checked.problems) == 0 and found.checked.used == 5
+
+
+def test_a_count_of_items_with_ids_is_left_out_by_name(tmp_path: Path) -> None:
+    _, found = read(tmp_path, matrix("item,ann,ben,cem,n", list("121212")))
+    assert size(found) == (3, 6, 18)
+    assert [note.rpartition(": ")[2] for note in found.checked.notes] == ["n."]
+
+
+def test_columns_of_a_survey_besides_its_questions_are_left_out(tmp_path: Path) -> None:
+    said = list(zip(*GIVEN, strict=True))
+    asked = ",".join(f'"Q1[{n}]. Is it spam, please? [{"Text " * 12}{n}]"' for n in range(6))
+    admin = '"id. Response ID","submitdate. Date","lastpage. Last page","seed. Seed"'
+    rows = (f"{k + 3},2026-11-01 10:00:0{k},2,99{k}1,{','.join(x)}" for k, x in enumerate(said))
+    kind, found = read(tmp_path, text(f"{admin},{asked}", *rows))
+    assert (kind, size(found)) == ("label_matrix", (3, 6, 18))
+    assert not len(found.checked.problems)
+
+
+def test_a_form_in_french_with_comments_is_read(tmp_path: Path) -> None:
+    said = list(zip(*GIVEN, strict=True))
+    more = ["", '"Trop court, ""vide"""', "non"]
+    asked = ",".join(f"Fidèle ? [Résumé {n}]" for n in range(6))
+    rows = (
+        f"2024/03/10 2:15:3{k} PM UTC+1,{who}@univ.example,{','.join(x)},{more[k]}"
+        for k, (who, x) in enumerate(zip(WHO, said, strict=True))
+    )
+    content = text(f"Horodateur,Adresse e-mail,{asked},Des commentaires ?", *rows)
+    kind, found = read(tmp_path, content)
+    assert (kind, size(found)) == ("label_matrix", (3, 6, 18))
+    assert {one["worker"] for one in found.checked.good} == {f"{who}@univ.example" for who in WHO}
+    assert any("Des commentaires ?" in note for note in found.checked.notes)
+
+
+def test_several_labels_in_the_cells_of_a_matrix_are_read_in_any_order(tmp_path: Path) -> None:
+    rows = ["A,A,A", '"A, C","C, A",A', "B,B,B", "U,B,", "C,C,C", '"B, D",D,"B, D"', "D,D,D"]
+    kind, found = read(tmp_path, text("File,f,s,t", *(f"n{n},{x}" for n, x in enumerate(rows))))
+    assert (kind, size(found)) == ("label_matrix", (3, 7, 20))
+    assert len({one["label"] for one in found.checked.good if "C" in one["label"]}) == 2
+
+
+@pytest.mark.parametrize("vote", ["label", "score"])
+def test_ids_that_differ_by_case_are_offered_as_one(vote: str, tmp_path: Path) -> None:
+    rows = [f"{who},i{n // 3},{n % 5}" for n, who in enumerate(["Kim", "Lou", "Max"] * 6)]
+    rows[4] = "lou,i1,4"
+    content = text(f"worker,item,{vote}", *rows)
+    _, found = read(tmp_path, content)
+    offers = [(one["column"], one["value"], one["use"]) for one in found.checked.about["offers"]]
+    assert offers == [("worker", "lou", "Lou")]
+    _, found = read(tmp_path, content, uses={"lou": "Lou"})
+    assert size(found) == (3, 6, 18)

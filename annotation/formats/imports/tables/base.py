@@ -36,6 +36,7 @@ from annotation.files.reading.values import (
     plain_value,
 )
 from annotation.formats.imports.labels import MAX_COLUMNS, MAX_META
+from annotation.formats.imports.tables.summaries import summary_filter
 from crowdqc.files.json_input import Unreadable, read_json
 from crowdqc.numbers import plural
 
@@ -93,6 +94,11 @@ class TableReader(Importer):
     def check(self, rows: Iterable[Row], mapping: Mapping[str, str], known: Any) -> CheckedRows:
         """Sort rows into good and bad; ``known`` are the fixes that a person chose."""
         checked = CheckedRows(about={"offers": []})
+        worker, item = (
+            next((mapping[name] for name in names if name in mapping), "")
+            for names in SAME_FIELDS[:2]
+        )
+        rows = without_summaries(checked, rows, worker, item)
         self.read_spelled(Reader(mapping, checked), rows, known or {})
         return checked
 
@@ -180,6 +186,14 @@ class Repeated(Iterable[Row]):
 
     def __iter__(self) -> Iterator[Row]:
         return self._make()
+
+
+def without_summaries(
+    checked: CheckedRows, rows: Iterable[Row], worker: str, item: str
+) -> Iterable[Row]:
+    """Rows without totals below them, and without a consensus in place of a worker."""
+    is_vote = summary_filter(rows, worker, item, checked.problems)
+    return rows if is_vote is None else Repeated(lambda: filter(is_vote, rows))
 
 
 def fixed(rows: Iterable[Row], fixes: Fixes) -> Iterator[Row]:
@@ -348,6 +362,16 @@ def offer(reader: Reader, name: str, value: str, use: str, text: str) -> None:
     offers = reader.checked.about["offers"]
     if one not in offers and len(offers) < MAX_OFFERS:
         offers.append(one)
+
+
+def offer_cases(reader: Reader, field: str, given: Mapping[str, int]) -> None:
+    """Offer to read names that differ by case alone as the one that is given most often."""
+    first: dict[str, str] = {}
+    for name in sorted(given, key=lambda one: -given[one]):
+        use = first.setdefault(name.casefold(), name)
+        if use != name and field in reader.mapping:
+            text = _("Read “%(label)s” as “%(first)s”") % {"label": name, "first": use}
+            offer(reader, field, name, use, text)
 
 
 class LastCounts:

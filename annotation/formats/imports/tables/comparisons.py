@@ -28,6 +28,7 @@ from annotation.formats.imports.tables.base import (
     Fixes,
     TableReader,
     offer,
+    offer_cases,
 )
 from annotation.formats.imports.tools.arena import ALSO, OUTCOMES, TOPIC, UNNAMED, VERDICT, Battles
 from annotation.formats.imports.winners import SAID, WINNERS
@@ -187,6 +188,7 @@ class ComparisonTable(TableReader, Battles):
             items = plural(len({one["topic"] for one in checked.good}), "item")
             checked.notes.append(note % {"column": column, "items": items})
         battles = checked.good
+        offer_cases(reader, "judge", Counter(one["judge"] for one in battles))
         met: Counter[Any] = Counter(
             (one["judge"], one["topic"], *sorted((one["left"], one["right"]))) for one in battles
         )

@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy, gettext_noop, ngettext
 
 from annotation.files.reading import limits
 from annotation.files.reading.importer import (
+    MAX_ID,
     CheckedRows,
     Field,
     Problems,
@@ -46,6 +47,7 @@ from annotation.files.reading.tables import UNNAMED
 from annotation.files.reading.values import plain_value
 from annotation.formats.imports.items import made_id
 from annotation.formats.imports.tables.base import (
+    MARKS_OF_NONE,
     MISSING,
     NAMED,
     Fit,
@@ -54,8 +56,11 @@ from annotation.formats.imports.tables.base import (
     Repeated,
     TableReader,
     offer,
+    offer_cases,
     unread,
+    without_summaries,
 )
+from annotation.formats.imports.tables.summaries import is_summary
 from annotation.task_types.labels.fields import MAX_OPTIONS
 from annotation.task_types.scales import MAX_LABEL
 from crowdqc.errors import Invalid
@@ -64,6 +69,7 @@ from crowdqc.numbers import plural
 MIN_COUNTED = 5  # rows with one sum from which a matrix is one of counts
 MANY = 10  # labels that a worker gave before "always the same one" says something
 MAX_SPELLINGS = 10 * MAX_OPTIONS  # of labels, misspelled ones included
+MOST_DIGITS = 9
 WHOLE = re.compile(r"-?\d{1,9}")
 DIGITS = re.compile(r"\d+")
 COUNTED = re.compile(r"[VX]?\d+")  # a column that R or Python named
@@ -90,7 +96,28 @@ MOMENT = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}[ T]\d{1,2}:\d{2}")
 SHARED = 5  # items of two workers from which having no label in common says something
 MOST_WORDINGS = 100  # sets of labels that are compared
 RARE = 20  # a spelling is rare that is given so many times less often than its like
-TIMES = ("answered_at", "submitted_at", "timestamp", "created_at", "date", "datetime")
+TIMES = (
+    *("answered_at", "submitted_at", "timestamp", "created_at", "date", "datetime"),
+    *("zeitstempel", "marca temporal", "horodateur"),
+)
+# What LimeSurvey keeps of a response besides the answers, and its ids.
+ADMIN = {
+    *("submitdate", "lastpage", "startlanguage", "seed", "startdate", "datestamp", "ipaddr"),
+    *("refurl", "token", "interviewtime", "grouptime"),
+}
+RESPONSE_IDS = ("id", "token")
+# How often a row occurs, where each pattern of labels has one.
+COUNTS = {
+    *("n", "count", "counts", "freq", "frequency", "anzahl", "häufigkeit", "effectif", "nombre"),
+    *("fréquence", "frecuencia", "conteo", "recuento"),
+}
+PEOPLE = re.compile(
+    r"(?:(?:human|expert)[\s_-]*)?(?:coder|rater|annotator|observer|judge|worker|labell?er|reviewer|"
+    r"kodierer(?:in)?|bewerter(?:in)?|annotateur|codeur|juge|anotador|codificador|evaluador)"
+    r"[\W_]*(?:\d{1,4}|[a-z])?",
+    re.IGNORECASE,
+)
+FEW = 2  # times as many numbered columns as rows, from which the rows are workers
 TEXTS = (
     "item_text",
     "displayed_text",
@@ -203,6 +230,8 @@ class LabelTable(TableReader):
             one["about_item"], one["meta"] = kept.of_item(one["item"]), kept.of_row(one["meta"])
             reader.checked.good.append(one, len(one["text"]))
         self._count(reader.checked, found)
+        for name in ("worker", "item"):
+            offer_cases(reader, name, Counter(one[name] for _line, one in found))
         reader.checked.about |= _table_facts([one for _, one in found], labels, gold)
 
     def _label(
@@ -313,11 +342,15 @@ class LabelMatrix(LabelTable):
     def check(self, rows: Iterable[Row], mapping: Mapping[str, str], known: Any) -> CheckedRows:
         """Check the rows, as those of a table with one label a row."""
         checked = CheckedRows(about={"offers": []})
+        own = mapping.get("item") or mapping.get("worker", "")
+        rows = without_summaries(checked, rows, mapping.get("worker", ""), own)
         shared, left = _label_columns(rows, set(mapping.values()))
+        count = _count_column(rows, mapping, left)
         names = ("worker", "item", "label", "gold", "text")
         reader = Reader({name: name for name in names}, checked)
         said = (known or {}).get("label", {})
-        none = {value for value, use in said.items() if not use} or NA - said.keys()
+        marks = _marks_of_none(rows, shared)
+        none = {value for value, use in said.items() if not use} | ((NA | marks) - said.keys())
         turned = "worker" in mapping or _names_nothing(rows, mapping, shared)
         if turned and mapping.get("worker", UNNAMED) == UNNAMED:
             note = _("Rows are read as workers and columns as items, as there are fewer rows.")
@@ -325,9 +358,20 @@ class LabelMatrix(LabelTable):
         elif turned and not named_column([mapping["worker"]], WORKERS):
             note = _("Rows are read as workers, whom %(column)s tells apart, columns as items.")
             checked.notes.append(note % {"column": mapping["worker"]})
-        if left:
+        sums = [name for name in left if is_summary(name)]
+        if sums:
+            note = _("Columns left out, as they sum up others: %(columns)s.")
+            checked.notes.append(note % {"columns": ", ".join(sums)})
+        if left := [name for name in left if name not in (*sums, count)]:
             checked.notes.append(_names_left_out(left))
-        long = Repeated(partial(_cells, rows, mapping, shared, none, turned))
+        votes = rows
+        if count:
+            votes = Repeated(partial(_repeated_rows, rows, own, count))
+            note = _("%(column)s counts how often a row occurs: %(rows)s stand for %(items)s.")
+            many = plural(sum(int(row.values[count]) for row in rows), "item")
+            told = {"rows": plural(sum(1 for _row in rows), "row"), "items": many}
+            checked.notes.append(note % {"column": count, **told})
+        long = Repeated(partial(_cells, votes, mapping, shared, none, turned))
         empty = Counter(
             value
             for row in rows
@@ -372,19 +416,37 @@ class LabelMatrix(LabelTable):
 def _person_of_survey(columns: Sequence[str], rows: Sequence[Row]) -> str:
     """The column of ids of a survey, a row of which holds all that a person said; "" elsewhere.
 
-    It has times of beginning and end, and columns that share a few labels, more than rows.
+    It has times of beginning and end, and columns that share a few labels, more than rows; or it
+    has columns that LimeSurvey adds.
     """
-    person = named_column(columns, ITEMS)
+    admin = _admin_columns(columns)
+    ids = [name for one in RESPONSE_IDS for name in columns if _code_of(name) == one]
+    person = ids[0] if admin and ids else named_column(columns, ITEMS)
     cells = {name: [row.values.get(name, "").strip() for row in rows] for name in columns if name}
     times = [name for name, given in cells.items() if _are_times(given)]
-    if not person or len(times) < 2 or len(set(cells[person])) < len(rows):
+    has_times = bool(admin) or len(times) > 1
+    if not person or not has_times or len(set(cells[person])) < len(rows):
         return ""
-    held = {name: set(cells[name]) - {""} for name in cells if name not in (person, *times)}
+    aside = {person, *times, *admin}
+    held = {name: set(cells[name]) - {""} for name in cells if name not in aside}
     count = Counter(label for mine in held.values() for label in mine)
     asked = [name for name, mine in held.items() if mine and all(count[one] > 1 for one in mine)]
     labels = set[str]().union(*(held[name] for name in asked))
     filled = sum(map(bool, itertools.chain.from_iterable(cells[name] for name in asked)))
-    return person if len(asked) > len(rows) > 1 and 2 <= len(labels) <= filled // 4 else ""
+    least = 1 if admin else len(rows)
+    is_survey = len(asked) > least and len(rows) > 1 and 2 <= len(labels) <= filled // 4
+    return person if is_survey else ""
+
+
+def _code_of(name: str) -> str:
+    """The code before the text of a question in LimeSurvey: ``q1`` of ``Q1. How was it?``."""
+    return name.partition(". ")[0].strip().casefold()
+
+
+def _admin_columns(columns: Iterable[str]) -> list[str]:
+    """The columns that LimeSurvey adds to those of the questions; [] in other files."""
+    found = [name for name in columns if _code_of(name) in ADMIN]
+    return found if len(found) > 1 else []
 
 
 def _are_times(cells: Iterable[str]) -> bool:
@@ -409,6 +471,9 @@ def _matrix(columns: Sequence[str], rows: Iterable[Row]) -> tuple[Layout | None,
     fields = (Field("item", "", False, ITEMS), *(Field("time", "", False, TIMES), TEXT))
     aside = [column for name, column in guess(columns, fields).items() if name != "item"]
     texts = {name for name in columns[1:] if _is_text(name, looked)} | set(aside)
+    known = named_column(columns, GOLD)
+    cells = {name: {row.values.get(name, "").strip() for row in looked} for name in columns}
+    texts |= _beside(cells) - {known}
     found = layout_of(columns, looked, texts)
     if found is None or found.kind != WIDE:
         return None, False
@@ -418,6 +483,18 @@ def _matrix(columns: Sequence[str], rows: Iterable[Row]) -> tuple[Layout | None,
     if not found.item and texts_of:  # a text names its row where nothing else does
         return replace(found, item=texts_of[0]), False
     return found, _counts_workers(found, looked)
+
+
+def _beside(cells: Mapping[str, set[str]]) -> set[str]:
+    """The columns that sum up others, or that count: called so, and of whole numbers."""
+    initials = [name for name in cells if len(name) == 1]
+    names = COUNTS if len(initials) < 2 else COUNTS - {"n"}  # which may be a worker
+    return {
+        name
+        for name, values in cells.items()
+        if is_summary(name)
+        or (name.strip().casefold() in names and all(map(WHOLE.fullmatch, values - {""})))
+    }
 
 
 def _are_new(values: Iterable[str]) -> bool:
@@ -444,8 +521,12 @@ def _label_columns(rows: Iterable[Row], read: set[str]) -> tuple[set[str], list[
         for column, label in row.values.items():
             if column and column not in read and len(values[column]) <= MAX_OPTIONS:
                 values[column].add(plain_value(label if label.strip() not in NA else ""))
+    beside = _beside(values) | set(_admin_columns(values))
+    aside = [name for name in values if name in beside]
     values = {
-        name: mine - {""} for name, mine in values.items() if mine != {""} and not _are_times(mine)
+        name: mine - {"", "*"}
+        for name, mine in values.items()
+        if mine - {"", "*"} and not _are_times(mine) and name not in aside
     }
     held = Counter(label for mine in values.values() for label in mine)
     shared = {name for name, mine in values.items() if any(held[label] > 1 for label in mine)}
@@ -459,7 +540,43 @@ def _label_columns(rows: Iterable[Row], read: set[str]) -> tuple[set[str], list[
         is_alike = DIGITS.search(name) and DIGITS.sub("", name) in numbered
         if is_label and (is_alike or values[name] <= scale):
             shared.add(name)
-    return shared, [name for name in values if name not in shared]
+    return shared, [name for name in values if name not in shared] + aside
+
+
+def _count_column(rows: Iterable[Row], mapping: Mapping[str, str], left: Sequence[str]) -> str:
+    """The column that says how often a pattern of labels occurs; "" without.
+
+    No pattern occurs in two rows, and these are numbered or have no names.
+    """
+    counts = [name for name in left if name.strip().casefold() in COUNTS]
+    own = mapping.get("item", "")
+    if len(counts) != 1 or "worker" in mapping:
+        return ""
+    patterns, number, most = set[tuple[str, ...]](), 0, 0
+    for number, row in enumerate(rows, 1):
+        said = row.values.get(counts[0], "").strip()
+        is_numbered = not own or row.values.get(own, "").strip() in (str(number), str(number - 1))
+        if not is_numbered or not said.isdecimal() or len(said) > MOST_DIGITS:
+            return ""
+        most = max(most, int(said))
+        aside = (own, *left)
+        patterns.add(tuple(label for name, label in row.values.items() if name not in aside))
+    return counts[0] if most > 1 and len(patterns) == number else ""
+
+
+def _repeated_rows(rows: Iterable[Row], own: str, count: str) -> Iterator[Row]:
+    """Each row as often as it occurs, as items of their own."""
+    for row in rows:
+        for number in range(1, int(row.values[count]) + 1):
+            name = {own: f"{row.values.get(own, '')}-{number}"} if own else {}
+            yield Row(row.line, {**row.values, **name})
+
+
+def _marks_of_none(rows: Iterable[Row], shared: set[str]) -> set[str]:
+    """Marks that stand in cells of a matrix of whole numbers in place of one."""
+    given = {row.values.get(name, "").strip() for row in rows for name in shared} - NA - {""}
+    marks = given & MARKS_OF_NONE
+    return marks if all(map(WHOLE.fullmatch, given - marks)) else set()
 
 
 def _names_left_out(left: Sequence[str]) -> str:
@@ -477,14 +594,15 @@ def _names_nothing(rows: Iterable[Row], mapping: Mapping[str, str], shared: set[
 
 
 def _counts_workers(found: Layout, rows: Sequence[Row]) -> bool:
-    """Whether rows and columns are only numbered, as R does, and rows are fewer."""
-    names = [row.values.get(UNNAMED, "") for row in rows]
-    return (
-        found.item == UNNAMED
-        and len(names) < len(found.workers)
-        and all(map(str.isdecimal, names))
-        and all(map(COUNTED.fullmatch, found.workers))
-    )
+    """Whether rows are workers: by their names, or as fewer than columns that are only numbered."""
+    names = [row.values.get(found.item, "").strip() for row in rows]
+    if all(map(PEOPLE.fullmatch, names)) and not any(map(PEOPLE.fullmatch, found.workers)):
+        return True
+    if not all(map(COUNTED.fullmatch, found.workers)):
+        return False
+    if all(map(str.isdecimal, names)):
+        return found.item == UNNAMED and len(names) < len(found.workers)
+    return bool(found.item) and FEW * len(names) <= len(found.workers)
 
 
 def _are_counts(rows: Iterable[Row], shared: set[str]) -> bool:
@@ -530,7 +648,18 @@ def _cells(
                         _("The matrix has more than %(most)s labels.") % {"most": f"{most:,}"},
                         fields={"file": _("Split it into smaller files.")},
                     )
-                yield Row(row.line, {**values, "worker": worker, "item": item, "label": label})
+                told = {**values, "worker": worker, "item": item, "label": label}
+                if turned and len(item) > MAX_ID:  # a question in full
+                    told |= {"item": _short_id(item), "text": item}
+                yield Row(row.line, told)
+
+
+def _short_id(name: str) -> str:
+    """The id of an item whose column is called by its text: its code, or one made of the text."""
+    code, dot, _text = name.partition(". ")
+    if dot and len(code) <= MAX_ID and " " not in code:
+        return code
+    return made_id({"topic": "", "context": "", "question": name})
 
 
 class _Kept:

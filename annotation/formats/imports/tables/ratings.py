@@ -28,6 +28,7 @@ from annotation.formats.imports.tables.base import (
     LastCounts,
     TableReader,
     offer,
+    offer_cases,
     unread,
 )
 from annotation.task_types.scales import DECIMAL, MAX_POINTS, scaled
@@ -180,6 +181,8 @@ class RatingTable(TableReader):
             scores[one["score"]] += 1
             items[one["item"]] += 1
             workers[one["worker"]] += 1
+        offer_cases(reader, "worker", workers)
+        offer_cases(reader, "item", items)
         if len(scores) > MAX_POINTS:
             raise self._points_error(reader.column("score"), len(scores))
         low, high = min(items.values(), default=0), max(items.values(), default=0)

@@ -15,7 +15,16 @@ from annotation.files.reading.values import TRUTHS
 from annotation.formats.imports.tables.comparisons import LEFTS
 from crowdqc.errors import Invalid
 
-WON = ("winner", "winner_id", "winner_name", "gewinner", "sieger", "ganador", "gagnant", "vainqueur")
+WON = (
+    "winner",
+    "winner_id",
+    "winner_name",
+    "gewinner",
+    "sieger",
+    "ganador",
+    "gagnant",
+    "vainqueur",
+)
 LOST = ("loser", "loser_id", "loser_name", "verlierer", "perdedor", "perdant")
 DRAWS = (
     *("draw", "tie", "is_draw", "is_tie", "drawn", "tied", "unentschieden", "remis"),
