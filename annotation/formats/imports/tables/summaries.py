@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import lru_cache
 
 from django.utils.translation import gettext as _
 
@@ -12,18 +14,8 @@ from annotation.files.reading.rows import Problem, Row
 
 MOST_TOTALS = 5  # rows below the others
 TOTALS = {
-    *(
-        "total",
-        "totals",
-        "grand total",
-        "overall",
-        "sum",
-        "all",
-        "mean",
-        "average",
-        "avg",
-        "median",
-    ),
+    *("total", "totals", "grand total", "overall", "sum", "all"),
+    *("mean", "average", "avg", "median"),
     *("std", "sd", "agreement", "percent agreement", "% agreement", "kappa", "alpha"),
     *("gesamt", "gesamtsumme", "summe", "insgesamt", "mittelwert", "durchschnitt"),
     *("übereinstimmung", "einigkeit"),
@@ -39,12 +31,17 @@ CONSENSUS = {
     *("majorité", "majoritaire", "vote majoritaire", "étiquette majoritaire", "référence"),
     *("mayoría", "mayoritario", "voto mayoritario", "consenso", "moda", "referencia"),
 }
-OF_COLUMNS = TOTALS | CONSENSUS | {"final", "final label", "endgültig", "finale", "final_label"}
+OF_COLUMNS = TOTALS | CONSENSUS | {"final", "final label", "endgültig", "finale"}
 
 
-def is_summary(name: str, words: Iterable[str] = frozenset(OF_COLUMNS)) -> bool:
+def is_summary(name: str, words: Collection[str] = OF_COLUMNS) -> bool:
     """Whether a name says that a column or row sums up others."""
-    return re.sub(r"[\s_:-]+", " ", name).strip().casefold() in words
+    return _bare(name) in words
+
+
+@lru_cache(maxsize=1_000)
+def _bare(name: str) -> str:
+    return re.sub(r"[\s_:-]+", " ", name).strip().casefold()
 
 
 def summary_filter(
@@ -55,24 +52,23 @@ def summary_filter(
     What is left out is added to ``problems``; None where nothing is. ``worker`` and ``item`` are
     columns, "" without one.
     """
-    totals: dict[int, str] = {}
-    above = set[str]()
+    last: deque[Row] = deque(maxlen=MOST_TOTALS + 1)
     has_consensus = False
     for row in rows:
-        name = row.values.get(item, "").strip()
-        if name and is_summary(name):
-            totals[row.line] = name
-        elif totals:
-            above.update(totals.values())
-            totals = {}
+        last.append(row)
         if worker and is_summary(row.values.get(worker, ""), CONSENSUS):
             has_consensus = True
             wrong = _("It sums up the workers.")
             said = row.values[worker]
             problems.append(Problem(row.line, worker, said, wrong, _("Left out.")))
-    if len(totals) > MOST_TOTALS or not above.isdisjoint(totals.values()):
+    totals: dict[int, str] = {}
+    for row in reversed(last):
+        if not is_summary(row.values.get(item, "")):
+            break
+        totals[row.line] = row.values[item]
+    if totals and (len(totals) == len(last) or _stands_above(rows, item, totals)):
         totals = {}
-    for line, name in totals.items():
+    for line, name in sorted(totals.items()):
         problems.append(Problem(line, item, name, _("It sums up the rows above."), _("Left out.")))
     if not (totals or has_consensus):
         return None
@@ -80,3 +76,9 @@ def summary_filter(
         row.line not in totals
         and not (worker and is_summary(row.values.get(worker, ""), CONSENSUS))
     )
+
+
+def _stands_above(rows: Iterable[Row], item: str, totals: Mapping[int, str]) -> bool:
+    """Whether a total is called as an item of other rows."""
+    names = set(totals.values())
+    return any(row.values.get(item) in names for row in rows if row.line not in totals)
