@@ -192,7 +192,7 @@ def test_reliability_data_have_coders_in_rows(head: str, none: str, tmp_path: Pa
     rows = (f"Coder {'ABC'[k]},{','.join(one)}" for k, one in enumerate(said))
     kind, found = read(tmp_path, text(f"{head},{','.join(str(n + 1) for n in range(12))}", *rows))
     assert (kind, size(found)) == ("label_matrix", (3, 11, 30))
-    assert any(f"“{none}”" in note for note in found.checked.notes)
+    assert any(note.startswith(f"6 cells “{none}”") for note in found.checked.notes)
     assert [(one["value"], one["use"]) for one in found.checked.about["offers"]] == [(none, none)]
 
 

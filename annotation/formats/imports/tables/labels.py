@@ -523,6 +523,7 @@ def _label_columns(rows: Iterable[Row], read: set[str]) -> tuple[set[str], list[
                 values[column].add(plain_value(label if label.strip() not in NA else ""))
     beside = _beside(values) | set(_admin_columns(values))
     aside = [name for name in values if name in beside]
+    unlabelled = {name for name, mine in values.items() if mine - {""} == {"*"}}
     values = {
         name: mine - {"", "*"}
         for name, mine in values.items()
@@ -540,7 +541,7 @@ def _label_columns(rows: Iterable[Row], read: set[str]) -> tuple[set[str], list[
         is_alike = DIGITS.search(name) and DIGITS.sub("", name) in numbered
         if is_label and (is_alike or values[name] <= scale):
             shared.add(name)
-    return shared, [name for name in values if name not in shared] + aside
+    return shared | unlabelled, [name for name in values if name not in shared] + aside
 
 
 def _count_column(rows: Iterable[Row], mapping: Mapping[str, str], left: Sequence[str]) -> str:
