@@ -350,7 +350,7 @@ class LabelMatrix(LabelTable):
         reader = Reader({name: name for name in names}, checked)
         said = (known or {}).get("label", {})
         marks = _marks_of_none(rows, shared)
-        none = {value for value, use in said.items() if not use} | ((NA | marks) - said.keys())
+        none = {value for value, use in said.items() if not use} or (NA | marks) - said.keys()
         turned = "worker" in mapping or _names_nothing(rows, mapping, shared)
         if turned and mapping.get("worker", UNNAMED) == UNNAMED:
             note = _("Rows are read as workers and columns as items, as there are fewer rows.")
