@@ -60,7 +60,8 @@ LOSSY = {
         "matrix.csv",
     ),
     "columns without a name": (
-        "item,ann,,ben,,cem\n" + "".join(f"i{n},{'ab'[n % 2]},4,a,{n},b\n" for n in range(9)),
+        "item,ann,,ben,,cem\n"
+        + "".join(f"i{n},{'ab'[n % 2]},4,{'ab'[n % 3 > 0]},{n},{'ab'[n > 4]}\n" for n in range(9)),
         "matrix.csv",
     ),
     "a total, a majority, and a count": (
