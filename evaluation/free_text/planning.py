@@ -70,7 +70,7 @@ class TextPlanner(Planner):
         build = Build(task)
         price = price_of(task, build.version).given(values)
         if (enough := least_of(reached, target)) is not None and build.questions:
-            cost = price.terms(max(enough, FEW) * build.questions, build.questions)
+            cost = price.limit(max(enough, FEW) * build.questions, build.questions)
             note = f"{note} {_('Cost: %(cost)s.') % {'cost': cost}}"
         last = reached[-1]
         return PlanPage(
@@ -133,7 +133,7 @@ def _costs(price: Price, votes: int, items: int) -> list[tuple[str, str]]:
     answers = votes * items
     if not answers:
         return []
-    days = [(count(price.days(answers)), "")] if price.a_day else []
+    days = [(count(price.days(answers, items)), "")] if price.a_day else []
     return [(count(answers), ""), (money(price.cost(answers, items), price.currency), ""), *days]
 
 

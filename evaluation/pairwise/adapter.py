@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,93 +9,94 @@ from django.utils.translation import gettext, gettext_noop, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from annotation.authoring.selectors.builder.frame import Build
-from annotation.authoring.selectors.builder.pairs import PairBuild
 from crowdqc import numbers
+from evaluation.charts.labels import Reached
 from evaluation.llm_runs.answering.documents import DocumentQuestions
 from evaluation.methods.core.base import BadParameter
-from evaluation.pairwise.planning import GAP, MOST_PAIRS, PairPlanner
+from evaluation.pairwise.planning import (
+    GAP,
+    MOST_PAIRS,
+    PairDesign,
+    PairPlanner,
+    judgments_per_worker,
+    pairs_of,
+)
 from evaluation.pairwise.selectors.workers import withhold_competence
 from evaluation.runs.adapters import AGREEMENT, COMPETENCE, KnownWords, ShapeAdapter
-from evaluation.runs.planning.precision import Precision, plan_precision, recipe_words
+from evaluation.runs.planning.precision import Precision
 
-PAIR_REPLICATES = 400
 WANTED = 0.8  # chance to tell two systems apart
 
 
 def of_pairs(build: Build) -> Precision:
     """The interval of one system's net preference over another, on one dimension."""
-    meetings = PairBuild(build).meetings()
-    if not meetings:
+    pairs, votes = pairs_of(build), build.version.redundancy
+    if pairs is None:
         return Precision(
             why_not=gettext("all texts come from one system, so that none is compared")
         )
-    pairs = round(statistics.median(meetings.values()))
-    votes = build.version.redundancy
     if pairs < 2:
         return Precision(
             why_not=gettext("two systems meet in one pair only; an interval needs two")
         )
-    values = {
-        "workers": max(2, votes, build.cost().assignments),
-        "items": pairs,
-        "votes": votes,
-        "gap": GAP,
-    }
+    design = PairDesign(GAP, judgments_per_worker(build))
     try:
-        found = plan_precision("pairwise", PAIR_REPLICATES, **values)
+        found, chance = design.reach(pairs, votes), design.chance(pairs, votes)
+        needed = pairs
+        if chance.low < WANTED:
+            needed = design.fewest_pairs(votes, WANTED, above=pairs) or 0
     except BadParameter as problem:
         return Precision(why_not=gettext("not simulated: %(problem)s") % {"problem": problem})
-    half, error = (value / 2 for value in found["difference_width"])
+    half = found["difference_width"][0] / 2
     return Precision(
         gettext("preference between two systems"),
         half,
-        error,
-        _sentences(pairs, votes, found),
-        recipe=recipe_words("pairwise", PAIR_REPLICATES, **values),
-        plain=_plain(pairs, found),
+        sentences=_sentences(pairs, half, chance, needed),
+        recipe=design.recipe(pairs),
+        plain=_plain(pairs, needed),
     )
 
 
-def _plain(pairs: int, found: Any) -> str:
-    """Say whether so many pairs of two systems tell close ones apart, and how many would."""
-    needed = found["items_for_80_percent"]
+def _plain(pairs: int, needed: int) -> str:
+    """Say whether so many pairs of two systems tell close ones apart, and how many would.
+
+    ``needed``: pairs; 0 where the most do not do.
+    """
     told = {"pairs": numbers.plural(pairs, "pair")}
-    if found["separated"][0] >= WANTED:
+    if needed == pairs:
         return gettext("%(pairs)s of two systems can separate close ones") % told
-    if needed is None or needed <= pairs:
-        return gettext("%(pairs)s of two systems cannot separate close ones") % told
-    if needed > MOST_PAIRS:  # extrapolated too far to be said
-        told["needed"] = numbers.plural(MOST_PAIRS, "pair")
+    if not needed:
+        told["needed"] = numbers.plural(max(pairs, MOST_PAIRS), "pair")
         said = gettext("%(pairs)s of two systems cannot separate close ones; over %(needed)s can")
         return said % told
-    told["needed"] = numbers.plural(_rounded(needed), "pair")
+    told["needed"] = numbers.plural(needed, "pair")
     return (
         gettext("%(pairs)s of two systems cannot separate close ones; about %(needed)s can") % told
     )
 
 
-def _sentences(pairs: int, votes: int, found: Any) -> tuple[str, ...]:
-    half, error = (numbers.score(value / 2) for value in found["difference_width"])
-    chance, chance_error = map(numbers.percent, found["separated"])
-    needed = found["items_for_80_percent"]
+def _sentences(pairs: int, half: float, chance: Reached, needed: int) -> tuple[str, ...]:
     told = {
-        "half": half,
-        "error": error,
+        "half": numbers.score(half),
         "pairs": numbers.plural(pairs, "pair"),
-        "judges": numbers.plural(votes, "judge"),
+        "judges": numbers.plural(chance.votes, "judge"),
         "gap": numbers.score(GAP, 2),
-        "chance": chance,
-        "chance_error": chance_error,
+        "chance": numbers.percent(chance.share),
+        "wanted": numbers.percent(WANTED),
+        "needed": numbers.count(needed or max(pairs, MOST_PAIRS)),
     }
     apart = gettext(
-        "Two systems that differ by %(gap)s are told apart with a chance of %(chance)s (simulation "
-        "error %(chance_error)s)."
+        "Two systems that differ by %(gap)s are told apart with a chance of %(chance)s."
     )
-    if needed is not None and needed > pairs:
-        told["needed"] = numbers.count(_rounded(needed))
+    if not needed:
         apart = gettext(
-            "Two systems that differ by %(gap)s are told apart with a chance of %(chance)s "
-            "(simulation error %(chance_error)s); 80%% would take about %(needed)s pairs of them."
+            "Two systems that differ by %(gap)s are told apart with a chance of %(chance)s; "
+            "%(wanted)s would take over %(needed)s pairs of them."
+        )
+    elif needed != pairs:
+        apart = gettext(
+            "Two systems that differ by %(gap)s are told apart with a chance of %(chance)s; "
+            "%(wanted)s would take about %(needed)s pairs of them."
         )
     return (
         gettext(
@@ -108,18 +107,11 @@ def _sentences(pairs: int, votes: int, found: Any) -> tuple[str, ...]:
         % told,
         apart % told,
         gettext(
-            "Simulated with a crowd that agrees and ties as CrowdRAG’s did; error of the width "
-            "± %(error)s. Comparisons with third systems, which a ranking uses as well, and pairs "
-            "that are asked again are not counted in."
-        )
-        % told,
+            "Simulated with a crowd that agrees and ties as CrowdRAG’s did. Comparisons with third "
+            "systems, which a ranking uses as well, and pairs that are asked again are not counted "
+            "in."
+        ),
     )
-
-
-def _rounded(value: int) -> int:
-    """Two digits: it is extrapolated."""
-    step = 10 ** max(0, int(math.log10(max(1, value))) - 1)
-    return int(round(value / step) * step)
 
 
 ATTENTION = KnownWords(

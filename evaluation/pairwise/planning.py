@@ -6,6 +6,7 @@ import math
 import statistics
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.utils.http import urlencode
@@ -17,6 +18,7 @@ from annotation.authoring.selectors.builder.pairs import PairBuild
 from annotation.models import Task
 from crowdqc.numbers import count, interval, percent, plural, score
 from evaluation.charts.labels import Reached, reached_curves
+from evaluation.methods.core.inference import normal_quantile, normal_score
 from evaluation.methods.core.params import Param, real_number, whole_number
 from evaluation.models import Run
 from evaluation.pairwise.measured import Measured, measured
@@ -34,14 +36,95 @@ from evaluation.runs.planning.price import Price, price_of
 GAP = 0.10  # of net preference: 40 to 30 per cent, say, with 30 per cent ties
 LEAST_GAP, MOST_GAP = 0.02, 0.5  # that are simulated
 PAIRS, MOST_PAIRS = 50, 1000  # that put two systems side by side
+MOST_PER_WORKER = 1000  # judgments
 VOTES = tuple(range(1, 10))
-# Tried where fewer do not do.
+# Tried where fewer do not do: steps of two digits, of 2 to 10 per cent.
 MORE_PAIRS = (
-    *(5, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 75, 100, 125, 150, 200, 250, 300, 400, 500, 600),
-    *(800, MOST_PAIRS),
+    *(*range(3, 20), *range(20, 50, 2), *range(50, 100, 5), *range(100, 200, 10)),
+    *range(200, MOST_PAIRS + 1, 20),
 )
-BUDGET = 2_000_000  # votes that are simulated, all in all; about 2 s
-FEWEST, MOST = 50, 400  # studies for each number of judges
+BUDGET = 100_000  # pairs that are simulated for each number of judges; 1 to 6 s for all of them
+FEWEST, MOST = 250, 600  # studies for each number of judges
+
+
+@dataclass(frozen=True)
+class PairDesign:
+    """Two systems that differ by ``gap``, and judges who give ``per_worker`` judgments of them.
+
+    More pairs are judged by more people, not by the same ones: each judge's habits then weigh the
+    same. Plan page and builder name the same figures, as both simulate these studies.
+    """
+
+    gap: float
+    per_worker: int
+
+    def reach(self, pairs: int, votes: int) -> dict[str, tuple[float, float, float]]:
+        """Simulate so many pairs of the two, each with ``votes`` judges. Raises BadParameter."""
+        workers = max(2, votes, math.ceil(pairs * votes / self.per_worker))
+        study = {"workers": workers, "items": pairs, "votes": votes, "gap": self.gap}
+        [found] = plan_reach("pairwise", count_studies(pairs), [study])
+        return found
+
+    def chance(self, pairs: int, votes: int) -> Reached:
+        """Return the chance to tell the two apart, the right way round."""
+        return Reached(votes, *self.reach(pairs, votes)["separated"])
+
+    def fewest_pairs(self, votes: int, target: float, above: int) -> int | None:
+        """Find the fewest pairs above a number that reach the target with so many judges each.
+
+        As the Plan page decides it for that number; None where ``MOST_PAIRS`` do not reach it.
+        """
+        tried = [n for n in MORE_PAIRS if n > above]
+        low, high = 0, len(tried)  # more pairs never tell less
+        guess = above * _growth(self.chance(above, votes).share, target, above)
+        while low < high:
+            at = min(max(bisect_left(tried, guess), low), high - 1)
+            chance = self.chance(tried[at], votes)
+            if chance.low >= target:
+                high = at
+            else:
+                low = at + 1
+            guess = tried[at] * _growth(chance.share, target, tried[at])
+        return tried[low] if low < len(tried) else None
+
+    def recipe(self, pairs: int) -> str:
+        """Describe the simulation: version, model, parameters and seed."""
+        return (
+            f"planning {VERSION}, pairwise: {pairs} pairs, {self.per_worker} judgments a worker, "
+            f"gap {self.gap:g}; {count_studies(pairs)} replicates, seed {SEED}"
+        )
+
+
+def _growth(share: float, target: float, pairs: int) -> float:
+    """Guess by how much more pairs bring a chance from ``share`` surely to the target.
+
+    By the power of a normal test, whose distance from its threshold grows with their square root.
+    """
+    sure = target + normal_quantile(0.95) * math.sqrt(target * (1 - target) / count_studies(pairs))
+    now, then = (
+        normal_quantile(0.95) + normal_score(min(max(chance, 0.2), 0.99))
+        for chance in (share, sure)
+    )
+    return (then / now) ** 2
+
+
+def count_studies(pairs: int) -> int:
+    """Return how many studies of so many pairs are simulated for each number of judges."""
+    return min(max(BUDGET // pairs, FEWEST), MOST)
+
+
+def pairs_of(build: Build) -> int | None:
+    """Return how many pairs put two systems of a draft side by side; None without any."""
+    meetings = PairBuild(build).meetings().values()
+    return round(statistics.median(meetings)) if meetings else None
+
+
+def judgments_per_worker(build: Build) -> int:
+    """Return how many judgments of the same two systems one assignment of a draft holds."""
+    pairs = pairs_of(build)
+    if pairs is None:
+        return build.version.items_per_assignment
+    return max(1, round(pairs * build.version.redundancy / max(1, build.cost().assignments)))
 
 
 class PairPlanner(Planner):
@@ -57,9 +140,7 @@ class PairPlanner(Planner):
     units = {"target": "%"}
 
     def options(self, task: Task, run: Run | None) -> tuple[Param, ...]:
-        meetings = PairBuild(Build(task)).meetings().values()
-        usual = round(statistics.median(meetings)) if meetings else PAIRS
-        found = measured(task, run)
+        build, found = Build(task), measured(task, run)
         return (
             real_number(
                 "target",
@@ -79,13 +160,21 @@ class PairPlanner(Planner):
             ),
             whole_number(
                 "pairs",
-                min(max(2, usual), MOST_PAIRS),
+                min(max(2, pairs_of(build) or PAIRS), MOST_PAIRS),
                 2,
                 MOST_PAIRS,
                 label=_("Pairs of the two"),
                 help=_("How many put the two systems side by side."),
             ),
-            *price_of(task, task.version_or_draft()).options(_("Pay per judgment")),
+            whole_number(
+                "per_worker",
+                min(judgments_per_worker(build), MOST_PER_WORKER),
+                1,
+                MOST_PER_WORKER,
+                label=_("Judgments per worker"),
+                help=_("Of these pairs. The same judgments from more workers tell more."),
+            ),
+            *price_of(task, build.version).options(_("Pay per judgment")),
         )
 
     def start(self, task: Task, run: Run | None, usual: Mapping[str, Any]) -> PlanStart | None:
@@ -97,23 +186,18 @@ class PairPlanner(Planner):
 
     def page(self, task: Task, run: Run | None, values: Mapping[str, Any]) -> PlanPage:
         target, gap, pairs = values["target"] / 100, values["gap"], values["pairs"]
-        studies = min(max(BUDGET // (pairs * sum(VOTES)), FEWEST), MOST)
-        build = Build(task)
-        # As many people more as there are judgments more, each with one assignment.
-        each = build.cost().assignments / max(1, build.version.redundancy)
-        designs = [_design(pairs, votes, each, gap) for votes in VOTES]
-        found = plan_reach("pairwise", studies, designs)
+        design, version = PairDesign(gap, values["per_worker"]), task.version_or_draft()
+        found = [design.reach(pairs, votes) for votes in VOTES]
         reached = [
             Reached(votes, *one["separated"]) for votes, one in zip(VOTES, found, strict=True)
         ]
-        price = price_of(task, build.version).given(values)
+        price = price_of(task, version).given(values)
         verdict, note = verdict_of(reached, target, gap, pairs)
         enough = _enough(reached, target)
         if enough is not None:
             note = f"{note} {price_sentence(price, pairs * enough.votes, pairs)}"
         else:
-            own = min(max(build.version.redundancy, VOTES[0]), VOTES[-1])
-            more = _more_pairs(pairs, target, gap, each, own)
+            more = _more_pairs(design, pairs, target, version.redundancy)
             note = f"{note} {_tell_more_pairs(pairs, more, price)}"
         note = f"{note} {_why_falling(reached)}".strip()
         last = reached[-1]
@@ -135,7 +219,8 @@ class PairPlanner(Planner):
             (
                 (
                     "interval",
-                    _("share of %(n)s simulated studies, 95%% CI") % {"n": count(studies)},
+                    _("share of %(n)s simulated studies, 95%% CI")
+                    % {"n": count(count_studies(pairs))},
                 ),
                 ("reference", _("wanted, %(share)s") % {"share": percent(target)}),
             ),
@@ -151,8 +236,7 @@ class PairPlanner(Planner):
                 ]
                 for one, more in zip(reached, found, strict=True)
             ],
-            f"planning {VERSION}, pairwise: {pairs} pairs, gap {gap:g}; {studies} replicates, "
-            f"seed {SEED}",
+            design.recipe(pairs),
         )
 
 
@@ -169,39 +253,22 @@ def _columns(price: Price) -> tuple[str, ...]:
     )
 
 
-def _design(pairs: int, votes: int, each: float, gap: float) -> dict[str, Any]:
-    """A study of so many pairs and judges per pair; ``each``: assignments per judge of a pair."""
-    workers = max(2, votes, math.ceil(each * votes))
-    return {"workers": workers, "items": pairs, "votes": votes, "gap": gap}
-
-
-def _more_pairs(
-    pairs: int, target: float, gap: float, each: float, own: int
-) -> tuple[int, int] | None:
+def _more_pairs(design: PairDesign, pairs: int, target: float, own: int) -> tuple[int, int] | None:
     """Find how many pairs would do with the task's ``own`` judges per pair, else with the most.
 
-    (pairs, judges) by further simulations; None where none of ``MORE_PAIRS`` would do.
+    (pairs, judges); None where neither do.
     """
-    tried = [n for n in MORE_PAIRS if n > pairs]
     for votes in dict.fromkeys((own, VOTES[-1])):
-
-        def enough(at: int, votes: int = votes) -> bool:
-            n = tried[at]
-            studies = min(max(BUDGET // (4 * n * votes), FEWEST), MOST)
-            design = _design(n, votes, each * n / pairs, gap)
-            [found] = plan_reach("pairwise", studies, [design])
-            return Reached(votes, *found["separated"]).low >= target
-
-        at = bisect_left(range(len(tried)), True, key=enough)  # more pairs never tell less
-        if at < len(tried):
-            return tried[at], votes
+        found = design.fewest_pairs(votes, target, above=pairs)
+        if found is not None:
+            return found, votes
     return None
 
 
 def _tell_more_pairs(pairs: int, more: tuple[int, int] | None, price: Price) -> str:
     """Say how many pairs and judges would do, and what they cost."""
     if more is None:
-        told = {"pairs": count(max(pairs, MOST_PAIRS)), "judges": plural(VOTES[-1], "judge")}
+        told = {"pairs": count(MOST_PAIRS), "judges": plural(VOTES[-1], "judge")}
         return _("Even %(pairs)s pairs with %(judges)s each would not do.") % told
     told = {"pairs": count(more[0]), "judges": plural(more[1], "judge")}
     said = _("You need more pairs, about %(pairs)s with %(judges)s each.") % told
@@ -256,8 +323,8 @@ def verdict_of(reached: list[Reached], target: float, gap: float, pairs: int) ->
         return said % told, note % told
     told |= {"judges": plural(enough.votes, "judge"), "share": percent(enough.share)}
     return (
-        _("%(judges)s per pair tell two systems apart with a chance of %(wanted)s.") % told,
-        _("They reach %(share)s, if the two differ by %(gap)s on %(pairs)s.") % told,
+        _("%(judges)s per pair tell two systems apart with a chance of %(share)s.") % told,
+        _("Wanted is %(wanted)s, for systems that differ by %(gap)s.") % told,
     )
 
 

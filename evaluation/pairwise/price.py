@@ -11,9 +11,9 @@ from evaluation.runs.planning.price import Price
 def price_cells(price: Price, judgments: int, pairs: int = 0) -> list[str]:
     """Judgments, cost and, where a rate is known, days."""
     cells = [count(judgments), money(price.cost(judgments, pairs), price.currency)]
-    return [*cells, count(price.days(judgments))] if price.a_day else cells
+    return [*cells, count(price.days(judgments, pairs))] if price.a_day else cells
 
 
-def price_sentence(price: Price, judgments: int, pairs: int = 0) -> str:
-    """Say what so many judgments cost."""
-    return _("Cost: %(cost)s.") % {"cost": price.terms(judgments, pairs)}
+def price_sentence(price: Price, judgments: int, pairs: int) -> str:
+    """Say what so many judgments cost at most, and how long they take."""
+    return _("Cost: %(cost)s.") % {"cost": price.limit(judgments, pairs)}

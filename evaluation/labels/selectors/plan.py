@@ -126,7 +126,7 @@ class Cost:
 
     def words(self, votes: int) -> str:
         """Describe the cost of so many workers per item, with pay and fee."""
-        return self.price.terms(votes * self.items, self.items)
+        return self.price.limit(votes * self.items, self.items)
 
     def people(self, votes: int) -> int:
         """Number of people needed for so many votes per item."""
@@ -139,7 +139,7 @@ class Cost:
     def cells(self, votes: int) -> list[tuple[str, str]]:
         """Cells of the plan's table: labels, cost, people and, where a pace is given, days."""
         labels = votes * self.items
-        days = [(count(self.price.days(labels)), "")] if self.price.a_day else []
+        days = [(count(self.price.days(labels, self.items)), "")] if self.price.a_day else []
         return [
             (count(labels), ""),
             (self.total(votes), "l1r"),

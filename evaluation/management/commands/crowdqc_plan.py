@@ -146,10 +146,5 @@ def as_text(result: Result) -> str:
         for row in result.estimates["answer"].rows()
         if row["estimate"] is not None and row["mc_error"] is not None
     ]
-    more = [f"  The estimates should show {known['expected_difference']:.3f} on average."]
-    if known["items_for_80_percent"] is not None:
-        more.append(
-            f"  A chance of 80% would take about {known['items_for_80_percent']} items "
-            "(extrapolated)."
-        )
-    return "\n".join([*head, *rows, *more, *(f"  Note: {text}." for text in known["warnings"])])
+    expected = f"  The estimates should show {known['expected_difference']:.3f} on average."
+    return "\n".join([*head, *rows, expected, *(f"  Note: {text}." for text in known["warnings"])])

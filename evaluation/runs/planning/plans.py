@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,8 +37,11 @@ def find_plan(
     try:
         with cached_simulations_only():
             return planner.page(task, run, values)
-    except NotSimulated as missing:
-        name = hashlib.sha256(str(missing).encode()).hexdigest()
+    except NotSimulated:
+        # By what is planned: its simulations come one by one, and the next one missing is no
+        # reason for a second job.
+        plan = json.dumps([task.pk, run.pk if run else None, dict(values)], default=str)
+        name = hashlib.sha256(plan.encode()).hexdigest()
     if caches["shared"].add(f"simulating:{name}", True, MINUTE):
         queue.enqueue(
             "evaluation.jobs.simulate_plan", task.pk, run.pk if run else None, dict(values)

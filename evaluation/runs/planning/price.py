@@ -26,6 +26,7 @@ WEEK = dt.timedelta(days=7)
 PAY, FEE, A_DAY = "pay", "fee", "a_day"
 UNITS = {FEE: "%"}
 MOST_PAY, MOST_FEE, MOST_A_DAY = 10_000, 100, 100_000
+EXACT_DIGITS = 6  # of the pay of one answer, where they do
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,13 @@ class Price:
     fee: Decimal  # per cent
     currency: str
     a_day: float  # of the last week, by whole assignments; 0 where none came
+
+    @property
+    def pay_per_answer(self) -> Decimal:
+        """The pay of one answer: exact, or with digits enough for the pay of an assignment."""
+        exact = self.pay / max(1, self.per_assignment)
+        short = exact.quantize(Decimal(1).scaleb(-EXACT_DIGITS))
+        return short if short == exact else round(exact, 2 + len(str(self.per_assignment)))
 
     def cost(self, answers: int, items: int = 0) -> Decimal:
         """Return the price of so many answers in whole assignments, fee included."""
@@ -52,17 +60,17 @@ class Price:
             return math.ceil(answers / size)
         return most_assignments(answers, items=items, size=size, workers=-(-answers // items))
 
-    def days(self, answers: int) -> int:
-        """Return the days that so many answers take at last week's rate."""
-        return math.ceil(answers / self.a_day)
+    def days(self, answers: int, items: int = 0) -> int:
+        """Return the days that the assignments of so many answers take at last week's rate."""
+        per_day = self.a_day / max(1, self.per_assignment)
+        return math.ceil(round(self.assignments(answers, items) / per_day, 6))
 
     def options(self, label: Words) -> tuple[Param, ...]:
         """Return the options of a plan: the pay of one answer (``label``), fee and pace.
 
         Those of the task and of last week where nobody changes them.
         """
-        digits = 2 + len(str(self.per_assignment))  # enough for the pay of an assignment
-        usual = round(self.pay / max(1, self.per_assignment), digits)
+        usual = self.pay_per_answer
         pace = round(self.a_day / max(1, self.per_assignment), 1) or None
         return (
             real_number(PAY, float(usual), 0, MOST_PAY, label=str(label)),
@@ -101,6 +109,14 @@ class Price:
         if self.fee:
             return _("%(cost)s (%(assignments)s ×\u00a0%(pay)s + %(fee)s fee)") % values
         return _("%(cost)s (%(assignments)s ×\u00a0%(pay)s)") % values
+
+    def limit(self, answers: int, items: int) -> str:
+        """The highest cost of so many answers to ``items``, and the days where a pace is known."""
+        values = {"cost": self.terms(answers, items)}
+        if not self.a_day:
+            return _("at most %(cost)s") % values
+        values["days"] = plural(self.days(answers, items), "day")
+        return _("at most %(cost)s, %(days)s") % values
 
 
 def price_of(task: Task, version: TaskVersion) -> Price:

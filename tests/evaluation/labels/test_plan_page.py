@@ -34,7 +34,7 @@ def test_before_a_run_the_plan_takes_a_stated_accuracy_and_afterwards_its_worker
     task = corpus.make_labelled(items=30, known=4, workers=8)
     text = text_of(plan_page(task))
     assert "single labels right 80%, 3 classes" in text
-    assert "per item reach 95% right labels on average: €" in text
+    assert "per item reach 95% right labels on average: at most €" in text
     scored(task)
     text = text_of(plan_page(task))
     assert "8 workers of run 1, by their confusion matrices" in text

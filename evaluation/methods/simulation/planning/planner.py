@@ -23,13 +23,13 @@ from evaluation.methods.core.base import (
     Table,
     check_within,
 )
-from evaluation.methods.core.inference import normal_quantile, normal_score
+from evaluation.methods.core.inference import normal_quantile
 from evaluation.methods.core.units import wilson
 from evaluation.methods.simulation.planning.labels import Draws, LabelStudy, PairStudy, Study
 from evaluation.methods.simulation.planning.texts import MODELS, TextStudy
 from evaluation.methods.simulation.simulation import whole_number
 
-NAME, VERSION = "planning", "1.2"
+NAME, VERSION = "planning", "1.3"
 # Name of an answer: what it says, and its unit.
 QUANTITIES = {
     "separated": ("chance to separate the two systems, the right way round", "probability"),
@@ -79,8 +79,7 @@ def plan(
     of the study's own intervals. Estimates: table ``answer`` (quantity, a key of QUANTITIES;
     estimate; mc_error, the Monte Carlo standard error; low and high, its 95 % interval).
     Diagnostics: the number of judgments, judgments a worker, replicates, the difference that the
-    estimates should show, the items that a chance of 80 % would take (extrapolated), and warnings
-    in words (coverage off by more than NEAR, thin workers).
+    estimates should show, and warnings in words (coverage off by more than NEAR, thin workers).
 
     Raises BadParameter, Cancelled.
     """
@@ -102,7 +101,6 @@ def plan(
             "judgments_a_worker": design.judgments / design.workers,
             "replicates": wanted,
             "expected_difference": float(draws.target.mean()),
-            "items_for_80_percent": _items_needed(draws, design.items, level),
             "warnings": _warnings(table, level, design),
         },
         converged=True,
@@ -220,20 +218,6 @@ def spread(errors: FloatArray, batches: int = 10) -> tuple[float, float, float, 
     error = float(np.std(parts, ddof=1)) / len(parts) ** 0.5
     reach = normal_quantile(0.95) * error
     return whole, error, whole - reach, whole + reach
-
-
-def _items_needed(draws: Draws, items: int, level: float) -> int | None:
-    """Items at which the chance to separate would be 80 %, everything else as it is.
-
-    Extrapolated from the mean width, which shrinks with the square root of the items. None where
-    there is nothing to find.
-    """
-    expected = float(draws.target.mean())
-    if expected <= 0:
-        return None
-    z = normal_quantile(level)
-    error = float((draws.high - draws.low).mean()) / (2 * z)
-    return int(np.ceil(items * ((z + normal_score(0.8)) * error / expected) ** 2))
 
 
 def _warnings(table: Table, level: float, design: Study) -> list[str]:

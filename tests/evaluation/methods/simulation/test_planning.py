@@ -75,14 +75,6 @@ def test_the_same_seed_gives_the_same_plan() -> None:
     assert one == two
 
 
-def test_the_items_for_80_percent_give_about_80_percent() -> None:
-    design = {"gap": 0.2, "workers": 30}
-    first = plan(study("pairwise", items=60, **design), rng=np.random.default_rng(0))
-    needed = first.diagnostics["items_for_80_percent"]
-    found = answers("pairwise", items=needed, replicates=1000, **design)
-    assert found["separated"]["estimate"] == pytest.approx(0.8, abs=0.05)
-
-
 def test_the_light_gold_labels_see_through_workers_who_always_say_yes() -> None:
     crowd = LabelCrowd(workers=12, items=150, votes=6, spammers=0.4, strategy=0.2)
     votes = simulate_labels(np.random.default_rng(0), crowd, replicates=60)
