@@ -16,6 +16,8 @@ task_verdict: Hook[[Any], dict[str, str] | None] = Hook("task_verdict")
 # Of a task's row, for somebody of its staff: what waits, its pace, and its plan (``TaskOutlook`` of
 # ``evaluation.overview.task_outlook``).
 task_outlook: Hook[[Any, Any], Any] = Hook("task_outlook")
+# Of a task: the address of its plan; "" where nothing can be simulated.
+plan_url: Hook[[Any], str] = Hook("plan_url")
 # Of a project: what is known of its workers beyond their work and pay (``WorkerEvidence`` of
 # ``evaluation.people.selectors.evidence``).
 worker_evidence: Hook[[Any], Any] = Hook("worker_evidence")

@@ -43,6 +43,14 @@ def task_outlook(access: Any, row: Any) -> Any:
     return outlook.task_outlook(access, row)
 
 
+@annotation_hooks.plan_url.register
+def plan_url(task: Any) -> str:
+    """Return the address of the task's plan."""
+    from evaluation.runs.planning import plans
+
+    return plans.plan_url(task)
+
+
 @annotation_hooks.run_states.register
 def run_states(tasks: Any) -> dict[int, str]:
     """Return the state of the results of each task."""

@@ -22,6 +22,8 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
+from annotation import hooks
+from annotation.models import Task
 from annotation.records.installation_state import current_state
 from crowdqc import numbers
 from crowdqc.deployment.installation import read_version
@@ -270,6 +272,12 @@ def short_hash(value: str | None) -> str:
 def docs_url() -> str:
     """Return the address of the documentation; "" if it is not built."""
     return reverse("manual") if manual.is_built() else ""
+
+
+@register.simple_tag
+def plan_url(task: Task) -> str:
+    """Return the address of the task's plan; "" where nothing can be simulated."""
+    return hooks.plan_url(task)
 
 
 @register.simple_tag(takes_context=True)

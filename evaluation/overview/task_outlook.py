@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
@@ -15,7 +14,7 @@ from annotation.models.tasks import TaskState
 from crowdqc.numbers import short_date
 from evaluation.charts import boards
 from evaluation.overview.todo import Todo, task_todos
-from evaluation.runs.planning.plans import planner_of
+from evaluation.runs.planning.plans import plan_url
 
 WEEK = 7
 
@@ -44,5 +43,4 @@ def task_outlook(access: Access, row: TaskRow) -> TaskOutlook:
                 pace = _("assignments a day; complete on %(day)s at this pace") % {
                     "day": short_date(end)
                 }
-    plan = "" if planner_of(task) is None else reverse("task_plan", args=[task.project_id, task.pk])
-    return TaskOutlook(task_todos(access, task), chart, pace, plan)
+    return TaskOutlook(task_todos(access, task), chart, pace, plan_url(task))

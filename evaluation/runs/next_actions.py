@@ -13,6 +13,7 @@ from crowdqc.numbers import count, money, percent, plural
 from evaluation.results.findings import Action, Finding, Screen, Severity, arrange
 from evaluation.runs.adapters import adapter_of
 from evaluation.runs.messages import MESSAGES
+from evaluation.runs.planning.plans import plan_url
 from evaluation.runs.selectors.exclusions import exclusion_finding
 from evaluation.runs.selectors.lists import startable
 from evaluation.runs.study_state import Collection, StudyState
@@ -104,10 +105,9 @@ def collect_action(state: StudyState) -> Finding | None:
 
 def plan_action(state: StudyState) -> Finding | None:
     """Plan one more answer per item, with its cost and what it brings at most."""
-    price, items = state.price, state.slots.items
-    if price is None or not items:
+    price, items, url = state.price, state.slots.items, plan_url(state.task)
+    if price is None or not items or not url:
         return None
-    url = reverse("task_plan", args=[state.task.project_id, state.task.pk])
     return MESSAGES.find(
         "plan_answers",
         action=Action(_("Plan more answers"), url),

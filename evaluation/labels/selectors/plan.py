@@ -45,6 +45,9 @@ class LabelPlanner(Planner):
     )
     units = {"target": "%", "accuracy": "%"}
 
+    def can_plan(self, task: Task) -> bool:
+        return bool(collected.fields_of(task.version_or_draft()))
+
     def options(self, task: Task, run: Run | None) -> tuple[Param, ...]:
         usual = None if run is not None else round(100 * planning.USUAL)
         said = (

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.core.cache import caches
+from django.urls import reverse
 
 from annotation.models import Task
 from crowdqc import queue
@@ -25,9 +26,16 @@ MINUTE = 60  # a job that did not come is asked for again
 
 
 def planner_of(task: Task) -> Planner | None:
-    """Return the planner for the task's kind of answers; None if there is none."""
+    """Return the planner for the task's kind of answers; None where nothing can be simulated."""
     planner: Planner | None = adapter_of(task).planner
-    return planner
+    return planner if planner is not None and planner.can_plan(task) else None
+
+
+def plan_url(task: Task) -> str:
+    """Return the address of the task's plan; "" where nothing can be simulated."""
+    if planner_of(task) is None:
+        return ""
+    return reverse("task_plan", args=[task.project_id, task.pk])
 
 
 def find_plan(

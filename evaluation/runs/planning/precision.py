@@ -91,6 +91,10 @@ class Planner:
     limits: Words = ""
     units: Mapping[str, str] = {}  # of an option
 
+    def can_plan(self, task: Task) -> bool:
+        """Whether such a task can be simulated."""
+        return True
+
     def options(self, task: Task, run: Run | None) -> tuple[Param, ...]:
         """Return the options of the plan; ``run`` is the one shown, if any."""
         raise NotImplementedError

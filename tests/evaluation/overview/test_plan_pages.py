@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import re
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pytest
+from django.urls import reverse
 
 from annotation.authoring.selectors.cost import most_assignments
 from crowdqc.numbers import score
@@ -29,6 +31,7 @@ from tests.evaluation.corpora import pairs as pair_corpus
 from tests.evaluation.corpora.pair_study import page, plan_page, scored, text_of
 from tests.support import factories
 from tests.support.studies import judging
+from tests.support.studies import labels as label_studies
 
 pytestmark = pytest.mark.django_db
 
@@ -134,6 +137,24 @@ def test_the_number_of_judges_holds_beyond_the_error_of_the_simulation() -> None
 def test_a_task_of_ratings_has_no_plan() -> None:
     task = judging.make_ratings(factories.make_project(), 1)
     assert "There is no plan" in page(task, "task_plan", status=404)
+
+
+@pytest.mark.parametrize("fields", [[label_studies.PLACES], [label_studies.DAMAGE]])
+def test_a_plan_is_offered_only_where_one_can_be_simulated(fields: list[dict[str, Any]]) -> None:
+    """A task of spans offered "Plan", which said that it cannot be simulated."""
+    task = label_studies.make_labels(factories.make_project(), fields=fields)
+    can_plan = fields == [label_studies.DAMAGE]
+    page(task, "task_plan", status=200 if can_plan else 404)
+    for name in ("task", "label_results"):
+        assert ("/plan/" in page(task, name)) == can_plan
+
+
+def test_the_builder_links_the_plan_where_pay_and_answers_per_item_are_set() -> None:
+    draft = factories.make_task(n=8, publish=False)
+    plan = reverse("task_plan", args=[draft.project_id, draft.pk])
+    for part in ("order", "time"):
+        assert f'href="{plan}"' in page(draft, "task_build", query=f"?part={part}")
+    assert f'href="{plan}"' in page(draft, "task_publish")
 
 
 def test_a_plan_starts_from_the_difference_that_the_board_measured_and_gives_its_cost() -> None:
