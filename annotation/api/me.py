@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers, status
 from rest_framework.permissions import AllowAny, IsAuthenticated
 from rest_framework.request import Request
@@ -22,6 +22,7 @@ from annotation.payouts.actions import rejections
 from annotation.privacy.actions import retention
 from annotation.work.selectors import api_rows as selectors
 from annotation.work.selectors import log
+from annotation.work.selectors.agreements import list_agreements
 from crowdqc.errors import Conflict, Missing
 from crowdqc.limits import PerAddress, PerName
 
@@ -68,14 +69,33 @@ class OwnRejectionOut(serializers.ModelSerializer[Rejection]):
         )
 
 
+class AgreedTextOut(serializers.Serializer[Any]):
+    """A text that a consent was given to; a version reads differently by type of task."""
+
+    task_types = serializers.ListField(child=serializers.CharField(), help_text="None: all types")
+    text = serializers.CharField(help_text="Markdown, as it was read")
+    given_at = serializers.DateTimeField()
+    is_exact = serializers.BooleanField(
+        help_text="False: several texts that were not stored one by one"
+    )
+
+
 class OwnConsentOut(serializers.ModelSerializer[Consent]):
     project = serializers.IntegerField(source="membership.project_id")
     pseudonym = serializers.CharField(source="membership.pseudonym")
     number = serializers.IntegerField(source="text.number")
+    texts = serializers.SerializerMethodField()
 
     class Meta:
         model = Consent
-        fields = ("id", "project", "pseudonym", "number", "task_types", "given_at", "withdrawn_at")
+        fields = (
+            *("id", "project", "pseudonym", "number", "task_types", "given_at", "withdrawn_at"),
+            "texts",
+        )
+
+    @extend_schema_field(AgreedTextOut(many=True))
+    def get_texts(self, consent: Consent) -> list[dict[str, Any]]:
+        return AgreedTextOut(list_agreements(consent), many=True).data
 
 
 class OwnRoundOut(serializers.ModelSerializer[Qualification]):

@@ -23,6 +23,7 @@ from annotation.models.notices import Announcement, Conversation, Message, Notic
 from annotation.models.organisations import Organisation, OrganisationMember, OrganisationRole
 from annotation.models.payouts import LedgerEntry, PayoutBatch, PayoutLine, PayoutRule, Rejection
 from annotation.models.people import (
+    AgreedText,
     Consent,
     ConsentText,
     Invitation,
@@ -55,6 +56,7 @@ from annotation.models.traces import Trace, TraceScore, TraceSource, TraceSpan, 
 
 __all__ = [
     "AccountMail",
+    "AgreedText",
     "Announcement",
     "Answer",
     "AnswerCount",

@@ -304,6 +304,25 @@ class Consent(models.Model):
         return not self.task_types or task_type in self.task_types
 
 
+class AgreedText(models.Model):
+    """One text that a consent was given to, word for word as its worker read it; never changed.
+
+    A version reads differently for each type of task, so that a consent may have several.
+    """
+
+    consent = models.ForeignKey(Consent, on_delete=models.CASCADE, related_name="agreed_texts")
+    # The types of tasks whose recording the text names; empty: all types.
+    task_types = ArrayField(models.CharField(max_length=20), blank=True, default=list)
+    words = models.TextField(help_text="Markdown")
+    given_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["given_at", "id"]
+        constraints = [
+            models.UniqueConstraint(fields=["consent", "task_types"], name="agreed_text_once")
+        ]
+
+
 class WorkerOrigin(models.Model):
     """A device or network that a worker took work from, as a keyed hash of its project.
 

@@ -45,6 +45,19 @@ class Acknowledged(Model):
     next: Annotated[int, Field(description="All events below this number are stored")]
 
 
+class AgreedTextOut(Model):
+    """
+    A text that a consent was given to; a version reads differently by type of task.
+    """
+
+    task_types: Annotated[list[str], Field(description="None: all types")]
+    text: Annotated[str, Field(description="Markdown, as it was read")]
+    given_at: AwareDatetime
+    is_exact: Annotated[
+        bool, Field(description="False: several texts that were not stored one by one")
+    ]
+
+
 class AnnouncementOut(Model):
     id: int
     task: int
@@ -664,6 +677,7 @@ class OwnConsentOut(Model):
     task_types: list[str]
     given_at: AwareDatetime
     withdrawn_at: Annotated[AwareDatetime | None, Field(...)]
+    texts: list[AgreedTextOut]
 
 
 class OwnConversationOut(Model):

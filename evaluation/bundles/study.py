@@ -182,8 +182,11 @@ def _people(run: Run, people: QuerySet[Answer]) -> Row:
     ways = visits.values("recruitment__kind", "recruitment__name").annotate(
         n=Count("worker", distinct=True)
     )
-    agreed = Consent.objects.filter(
-        membership__in=workers, text__project=run.project_id, withdrawn_at__isnull=True
+    agreed = Consent.objects.filter(  # to the text as it reads for this type of task
+        Q(task_types=[]) | Q(task_types__contains=[run.task.type]),
+        membership__in=workers,
+        text__project=run.project_id,
+        withdrawn_at__isnull=True,
     )
     texts = agreed.values("text__number").annotate(n=Count("membership", distinct=True))
     elsewhere = workers.exclude(worker__in=visits.values("worker"))

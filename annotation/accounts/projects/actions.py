@@ -21,6 +21,7 @@ from annotation.accounts.projects.consent_words import (
     PARAGRAPHS,
     WHO_RUNS,
     depends_on_type,
+    fill_consent,
     unwrap,
 )
 from annotation.accounts.roles import actions as roles
@@ -28,6 +29,7 @@ from annotation.accounts.roles.selectors import accept_problem
 from annotation.accounts.security.log import Kind, log_event
 from annotation.accounts.security.stepup import require_recent
 from annotation.models import (
+    AgreedText,
     Assignment,
     Consent,
     ConsentText,
@@ -559,11 +561,13 @@ def give_consent(
     text: ConsentText,
     agreed: bool,
     task_types: Collection[str] = (),
+    words: str = "",
 ) -> Consent:
-    """Record an agreement given by ticking an empty box.
+    """Record an agreement given by ticking an empty box, with the text it was given to.
 
     ``task_types``: what the text said that it records was that of these types of tasks alone; none:
-    of all. Where the text is the same for all types, so is the agreement.
+    of all. Where the text is the same for all types, so is the agreement. ``words``: the text as
+    it was read, if in another language.
     """
     if member.user_id != by.pk:
         raise NotAllowed(gettext("Nobody agrees for somebody else."))
@@ -583,6 +587,9 @@ def give_consent(
             return consent
         consent.task_types = sorted({*consent.task_types, *types}) if types else []
         consent.save(update_fields=["task_types"])
+    AgreedText.objects.create(
+        consent=consent, task_types=types, words=words or fill_consent(text.text, types)
+    )
     record(by=by, project=member.project, action="consent.give", on=consent, task_types=types)
     return consent
 

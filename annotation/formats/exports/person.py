@@ -17,7 +17,6 @@ from django.db.models import Count, Model, OuterRef, Q, Subquery
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from annotation.accounts.projects.consent_words import fill_consent
 from annotation.files.reading.recordings import EXTENSIONS
 from annotation.files.writing.tables import lines
 from annotation.models import (
@@ -51,6 +50,7 @@ from annotation.payouts.details.actions import open_details
 from annotation.records.selectors.audit_words import action_sentence, describe_subject
 from annotation.work.actions.drafts import other_versions
 from annotation.work.selectors import log
+from annotation.work.selectors.agreements import list_agreements
 from annotation.work.selectors.recordings import read_recording_bytes
 
 CHUNK = 500
@@ -309,20 +309,22 @@ def _entries(rows: Q) -> Iterator[Row]:
 
 
 def _consents(members: Members) -> Iterator[Row]:
-    """What each agreement was to, as its worker read it."""
+    """Each text that was agreed to, as its worker read it."""
     rows = Consent.objects.filter(membership__in=members).select_related("text__project")
-    for one in rows.order_by("pk").iterator(chunk_size=CHUNK):
-        yield {
-            "project": one.text.project.name,
-            "version": one.text.number,
-            "text": fill_consent(one.text.text, one.task_types),
-            "task_types": one.task_types,
-            "log_kept_days": one.text.retention_days,
-            "transcription": one.text.transcription,
-            "devices": one.text.devices,
-            "given": one.given_at,
-            "taken_back": one.withdrawn_at,
-        }
+    for one in rows.prefetch_related("agreed_texts").order_by("pk").iterator(chunk_size=CHUNK):
+        for agreement in list_agreements(one):
+            yield {
+                "project": one.text.project.name,
+                "version": one.text.number,
+                "text": agreement.text,
+                "text_is_exact": agreement.is_exact,
+                "task_types": agreement.task_types,
+                "log_kept_days": one.text.retention_days,
+                "transcription": one.text.transcription,
+                "devices": one.text.devices,
+                "given": agreement.given_at,
+                "taken_back": one.withdrawn_at,
+            }
 
 
 TABLES: tuple[tuple[str, str, Rows], ...] = (

@@ -119,7 +119,7 @@ def list_own_rejections(user: Any, only: int | None = None) -> QuerySet[Rejectio
 def list_own_consents(user: Any, only: int | None = None) -> QuerySet[Consent]:
     """Return all agreements of the person."""
     rows = Consent.objects.filter(membership__in=_members(user, only))
-    return rows.select_related("membership", "text")
+    return rows.select_related("membership", "text").prefetch_related("agreed_texts")
 
 
 def list_own_rounds(user: Any, only: int | None = None) -> QuerySet[Qualification]:

@@ -339,6 +339,7 @@ def list_offers(members: Sequence[Membership]) -> list[Offer]:
         if not open_items or version is None or task.pk in closed or (quiz and quiz.failed):
             continue
         worker, per = by_project[task.project_id], version.items_per_assignment
+        agreed: Consent | None = getattr(worker, "agreed", None)
         checks = hidden.get(task.pk, 0)
         checks_at_least = checks
         if by_document(version.settings):
@@ -359,7 +360,7 @@ def list_offers(members: Sequence[Membership]) -> list[Offer]:
                 currency=task.project.currency,
                 minutes=seconds / 60 or None,
                 others=others,
-                needs_consent=getattr(worker, "agreed", None) is None,
+                needs_consent=agreed is None or not agreed.covers(task.type),
                 release=batches.get(task.pk),
                 quiz=quiz,
                 starts_there=worker.pk in came and task.pk not in came[worker.pk],
@@ -483,10 +484,11 @@ def opened_ms(assignment: Assignment, now: dt.datetime | None = None) -> int:
 
 
 def list_consents(user: User) -> QuerySet[Consent]:
-    """Return every agreement of the person, newest first."""
+    """Return every consent of the person with its texts, newest first."""
     return (
         Consent.objects.filter(membership__user=user)
         .select_related("text", "membership__project")
+        .prefetch_related("agreed_texts")
         .order_by("-given_at")
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 import uuid
@@ -48,6 +49,7 @@ from annotation.work.actions.leases import MAX_EXTENSIONS
 from annotation.work.actions.origins import record_origin
 from annotation.work.selectors import earnings, known, log, work
 from annotation.work.selectors import quiz as quizzes
+from annotation.work.selectors.agreements import list_agreements
 from annotation.work.views.page_api import read_object, read_version
 from annotation.work.views.parts import OpenItem, pages_of
 from crowdqc.errors import Conflict, Invalid, LimitExceeded, Missing, NotAllowed
@@ -155,13 +157,19 @@ def consent(request: HttpRequest, project_id: int) -> HttpResponse:
     text = people.current_consent_text(worker.project)
     kind, pk = _next(request)
     types, given = _consent_types(worker, text, kind, pk), people.current_consent(worker)
+    if given and kind and not all(map(given.covers, types)):
+        given = None  # a task of another type asks anew
+    words, shown = fill_consent(text.text, types, local=True), given.task_types if given else types
+    fingerprint = hashlib.sha256(f"{text.pk} {words}".encode()).hexdigest()
     context: dict[str, Any] = {
         "worker": worker,
         "text": text,
-        "words": fill_consent(text.text, types, local=True),
+        "words": words,
+        "fingerprint": fingerprint,
         "usual_text": people.is_usual_consent(text),
-        "transcribed": text.transcription and (not types or not SPEAKING.isdisjoint(types)),
-        "given": given if given and all(map(given.covers, types)) else None,
+        "transcribed": text.transcription and (not shown or not SPEAKING.isdisjoint(shown)),
+        "given": given,
+        "agreements": list_agreements(given) if given else [],
         "kind": kind,
         "pk": pk,
     }
@@ -176,7 +184,7 @@ def consent(request: HttpRequest, project_id: int) -> HttpResponse:
         here = f"{reverse('work_consent', args=[project_id])}?declined=1"
         return redirect("entry_leave" if left else here)
     try:
-        if request.POST.get("text") != str(text.pk):
+        if request.POST.get("text") != fingerprint:
             raise Conflict(_("The text has changed while you read it. Please read it again."))
         people.give_consent(
             by=request.user,  # type: ignore[arg-type]
@@ -184,6 +192,7 @@ def consent(request: HttpRequest, project_id: int) -> HttpResponse:
             text=text,
             agreed=request.POST.get("agreed") == "on",
             task_types=types,
+            words=words,
         )
     except (Invalid, Conflict) as error:
         context["error"] = error.fields.get("agreed") or error.message

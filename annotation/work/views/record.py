@@ -20,6 +20,7 @@ from annotation.payouts.actions import rejections
 from annotation.privacy.selectors import retention
 from annotation.task_types import get_type
 from annotation.work.selectors import answer_words, log, log_words, work
+from annotation.work.selectors.agreements import list_agreements
 from annotation.work.selectors.recordings import recording_addresses
 from annotation.work.selectors.transcripts import transcripts_of
 from annotation.work.views.parts import pages_of
@@ -45,7 +46,8 @@ def record(request: HttpRequest) -> HttpResponse:
     context = {
         "memberships": memberships,
         "kept": [(one, kept[one.pk]) for one in memberships],
-        "consents": _with_type_names(work.list_consents(user)),  # type: ignore[arg-type]
+        "consents": _with_agreements(work.list_consents(user)),  # type: ignore[arg-type]
+        "in_force": {one.agreed.pk for one in memberships if one.agreed},  # type: ignore[attr-defined]
         "origins": WorkerOrigin.objects.filter(worker__in=memberships),
         "page": rows,
         "rows": [
@@ -60,11 +62,11 @@ def record(request: HttpRequest) -> HttpResponse:
     return render(request, "annotation/work/record/record.html", context)
 
 
-def _with_type_names(consents: Iterable[Consent]) -> list[Consent]:
-    """The agreements with the names of the types of tasks that each covers; none: all."""
+def _with_agreements(consents: Iterable[Consent]) -> list[Consent]:
+    """The consents with the texts that each was given to."""
     found = list(consents)
     for one in found:
-        one.type_names = [get_type(name).label for name in one.task_types]  # type: ignore[attr-defined]
+        one.agreements = list_agreements(one)  # type: ignore[attr-defined]
     return found
 
 

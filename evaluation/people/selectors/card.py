@@ -26,6 +26,7 @@ from annotation.models.assignments import AssignmentState
 from annotation.models.decisions import Decision, with_decision
 from annotation.payouts.selectors.proposals import work_facts
 from annotation.payouts.selectors.unpaid import UnpaidReason, unpaid_reasons
+from annotation.work.selectors.agreements import type_names
 from annotation.work.selectors.known import mark_answers
 from annotation.work.selectors.log import EMPTY, LogSummary, log_summaries
 from annotation.work.selectors.speed import paces_by_assignment
@@ -121,6 +122,7 @@ class WorkerCard:
     task_list: list[Task]
     rejections: list[Rejection]
     consent: Consent | None
+    consent_types: list[str]  # names of the types of tasks whose text was agreed to; none: all
     current_consent: int
     screen: Screen
 
@@ -150,6 +152,12 @@ def worker_card(worker: Membership, *, page: Any, work_page: Any) -> WorkerCard:
     answers = Paginator(_answers(worker), ANSWERS).get_page(page)
     attention, log = attention_of(worker, tasks), combined([one for one in logs.values()])
     texts = worker.project.consent_texts.order_by("-number").values_list("number", flat=True)
+    consent = (
+        worker.consents.filter(withdrawn_at__isnull=True)
+        .select_related("text")
+        .order_by("-text__number")
+        .first()
+    )
     return WorkerCard(
         worker=worker,
         scores=scores,
@@ -175,10 +183,8 @@ def worker_card(worker: Membership, *, page: Any, work_page: Any) -> WorkerCard:
             .select_related("assignment__task__current", "line__batch", "rejected_by", "outcome_by")
             .order_by("-rejected_at")
         ),
-        consent=worker.consents.filter(withdrawn_at__isnull=True)
-        .select_related("text")
-        .order_by("-text__number")
-        .first(),
+        consent=consent,
+        consent_types=type_names(consent.task_types) if consent else [],
         current_consent=texts.first() or 0,
         screen=arrange(median_findings(beside_medians(worker, runs), scores.intervals)),
     )

@@ -65,8 +65,8 @@ def test_two_ids_in_one_browser_are_told_from_a_neighbour_on_the_network(
     shared, neighbour = Client(), Client()
     for client, pid in ((shared, "anna"), (shared, "bert"), (neighbour, "carl")):
         asked = come(study, client, pid=pid, session=f"of-{pid}")
-        text = world.project.consent_texts.get()
-        agreed = {"text": text.pk, "agreed": "on", "task": study.task_id}
+        text = client.get(asked["Location"]).context["fingerprint"]
+        agreed = {"text": text, "agreed": "on", "task": study.task_id}
         client.post(asked["Location"], agreed)
     workers = {one.participant: one.worker_id for one in Visit.objects.all()}
     alike = likenesses(world.project)
@@ -109,10 +109,8 @@ def test_who_comes_is_asked_before_anything_is_recorded_and_goes_straight_to_wor
     assert client.session.session_key != before
     assert visit.worker.external_id == "prolific:anna" and visit.assignment is None
     assert "anna" not in visit.worker.pseudonym + visit.worker.user.username
-    text = visit.worker.project.consent_texts.get()
-    agreed = client.post(
-        answer["Location"], {"text": text.pk, "agreed": "on", "task": study.task_id}
-    )
+    text = client.get(answer["Location"]).context["fingerprint"]
+    agreed = client.post(answer["Location"], {"text": text, "agreed": "on", "task": study.task_id})
     assignment = Assignment.objects.get(worker=visit.worker)
     assert agreed["Location"] == f"/work/assignments/{assignment.pk}/"
     visit.refresh_from_db()
@@ -126,9 +124,8 @@ def test_who_agrees_when_the_task_is_full_reads_what_to_do_on_the_platform() -> 
     study = prolific.make_recruitment(world.task)
     asked = come(study, client)["Location"]
     factories.claim_and_submit(world.task, world.worker)
-    visit = Visit.objects.get()
-    text = visit.worker.project.consent_texts.get()
-    agreed = client.post(asked, {"text": text.pk, "agreed": "on", "task": study.task_id})
+    text = client.get(asked).context["fingerprint"]
+    agreed = client.post(asked, {"text": text, "agreed": "on", "task": study.task_id})
     page = agreed.content.decode()
     assert agreed.status_code == 409 and "There is nothing left for you in this task." in page
     assert "Return the submission on the platform" in page

@@ -138,7 +138,7 @@ def test_workers_agree_to_what_their_type_of_task_records(world: World) -> None:
         assert claimed["Location"] == f"{consent}?task={task.pk}"
         page = client.get(claimed["Location"])
         assert (SPOKEN in page.context["words"]) is speaks
-        text = {"text": page.context["text"].pk, "agreed": "on", "task": task.pk}
+        text = {"text": page.context["fingerprint"], "agreed": "on", "task": task.pk}
         client.post(claimed["Location"], text)
         assert Assignment.objects.filter(worker=worker, task=task).exists()
     [given] = Consent.objects.filter(membership=worker)
@@ -151,10 +151,10 @@ def test_without_a_task_the_text_is_of_what_the_project_has_published(world: Wor
     client = signed_in(worker)
     page = client.get(consent)
     assert SPOKEN not in page.context["words"]
-    client.post(consent, {"text": page.context["text"].pk, "agreed": "on"})
+    client.post(consent, {"text": page.context["fingerprint"], "agreed": "on"})
+    spoken = thinking.make_think(world.project)
     assert client.get(consent).context["given"].task_types == [world.task.type]
-    thinking.make_think(world.project)
-    page = client.get(consent)
+    page = client.get(f"{consent}?task={spoken.pk}")
     assert page.context["given"] is None and SPOKEN in page.context["words"]
 
 

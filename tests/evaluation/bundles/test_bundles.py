@@ -28,7 +28,7 @@ from annotation.authoring.actions import tasks
 from annotation.formats.actions import votes as vote_imports
 from annotation.formats.actions.imports import import_content
 from annotation.formats.imports.tools.crowdkit import Label
-from annotation.models import Answer, ExportFile, Membership, Task, TextValue
+from annotation.models import Answer, Consent, ExportFile, Membership, Task, TextValue
 from annotation.work.actions import answers, assignments, exclusions
 from annotation.work.snapshots.other_fields import OtherField
 from crowdqc.errors import Conflict, Invalid
@@ -464,6 +464,8 @@ def test_a_report_says_what_was_planned_and_who_was_left_out_but_not_why(tmp_pat
     for minutes, done in zip((2, 6, 4), task.assignments.order_by("pk"), strict=False):
         make.took(done, minutes)
     exclusions.exclude(by=by, task=task, worker=worker, reason="Answered <at random>")
+    other = task.assignments.order_by("pk")[0].worker  # who agreed to another text of version 1
+    Consent.objects.filter(membership=other).update(task_types=["think_aloud"])
     run = runs.start(by=by, task=task, method="labels", params={"resamples": 100, "restarts": 2})
     assert runs.execute(run.pk) == RunState.DONE
     run.refresh_from_db()
@@ -481,6 +483,7 @@ def test_a_report_says_what_was_planned_and_who_was_left_out_but_not_why(tmp_pat
     assert study["models"]["models"] == 1 and study["models"]["answers"]
     assert (study["workers"], study["elsewhere"], study["rejected"]) == (3, 3, 0)
     assert (study["of_files"], study["asked_version"]) == (0, current.number)
+    assert [list(one) for one in study["consent"]] == [[1, 2]]
     [out] = study["exclusions"]
     given = Answer.objects.filter(worker=worker, stage=Answer.Stage.MAIN).count()
     assert (out["worker"], out["answers"]) == (worker.pk, given)
