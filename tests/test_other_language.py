@@ -18,6 +18,7 @@ from annotation.authoring.actions import tasks
 from annotation.authoring.actions.known import set_known
 from annotation.conversations import actions as conversations
 from annotation.models import (
+    AgreedText,
     Assignment,
     Candidate,
     ConsentText,
@@ -84,6 +85,7 @@ def write_in_arabic() -> None:
     Item.objects.exclude(known_why="").update(known_why=ARABIC)
     Candidate.objects.update(text=ARABIC, query=ARABIC)
     ConsentText.objects.update(text=ARABIC)
+    AgreedText.objects.update(words=ARABIC)
     Message.objects.exclude(text="").update(text=ARABIC)
     Panel.objects.update(name=ARABIC)
     Membership.objects.filter(user__language=MADE_UP).update(pseudonym=ARABIC)
