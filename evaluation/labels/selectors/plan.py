@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy, gettext_noop
 
 from annotation.models import Task
 from annotation.work.snapshots import labels as collected
-from crowdqc.numbers import count, interval, money, percent, plural, score
+from crowdqc.numbers import count, decimal, interval, money, percent, plural, score
 from evaluation.charts.labels import Reached, reached_curves
 from evaluation.labels import planning
 from evaluation.labels.planning import BOUND, REPLICATES, Plan, Row
@@ -73,7 +73,7 @@ class LabelPlanner(Planner):
         target = values["target"] / 100
         price = price_of(task, task.version_or_draft()).given(values)
         found, cost = _plan(task, run, values), Cost(price, values["items"], values["per_worker"])
-        verdict, note = verdict_of(found, target, cost, given=labels_per_item(task, cost.items))
+        verdict, note = verdict_of(found, target, cost, given=count_labels(task, cost.items))
         majority = [
             Reached(row.votes, row.majority, row.majority_low, row.majority_high)
             for row in found.rows
@@ -127,9 +127,9 @@ class Cost:
     items: int
     per_worker: int
 
-    def words(self, votes: int) -> str:
-        """Describe the cost of so many workers per item, with pay and fee."""
-        return self.price.limit(votes * self.items, self.items)
+    def words(self, labels: int) -> str:
+        """Describe the cost of so many labels, with pay and fee."""
+        return self.price.limit(labels, self.items)
 
     def people(self, votes: int) -> int:
         """Number of people needed for so many votes per item."""
@@ -197,16 +197,16 @@ def count_items(task: Task) -> int:
     return task.items.in_version(version.number).filter(expected__isnull=True).count()
 
 
-def labels_per_item(task: Task, items: int) -> int:
-    """Return how many labels each item has on average, in whole ones; 0 of a plan for others."""
+def count_labels(task: Task, items: int) -> int:
+    """Return how many labels the items have; 0 of a plan for others."""
     slots = read_slots(task, task.version_or_draft())
-    return math.floor(slots.given_per_item) if slots.items == items else 0
+    return slots.given if slots.items == items else 0
 
 
 def verdict_of(found: Plan, target: float, cost: Cost, given: int = 0) -> tuple[str, str]:
-    """Say how many workers per item reach the target on average and in 95 % of studies.
+    """Say how many labels items have, how many they need, and what the missing ones cost.
 
-    ``given``: labels that each item has.
+    On average and in 95 % of studies. ``given``: labels that the items have together.
     """
     mean, sure = found.least(target), found.least(target, sure=True)
     most = found.rows[-1].votes
@@ -222,33 +222,52 @@ def verdict_of(found: Plan, target: float, cost: Cost, given: int = 0) -> tuple[
             )
             % {"reached": percent(last.dawid_skene or last.majority)},
         )
-    values = {"workers": plural(mean, "worker"), "wanted": wanted, "given": count(given)}
-    if given >= mean:
+    missing = mean * cost.items - given
+    values = {
+        "needed": plural(mean, "label"),
+        "number": count(mean),
+        "wanted": wanted,
+        "given": _labels_each(given / cost.items),
+    }
+    if missing <= 0:
         verdict = _(
-            "%(workers)s per item reach %(wanted)s right labels on average; items have %(given)s."
+            "Items have %(given)s each. %(number)s are enough for %(wanted)s right labels on "
+            "average."
         )
         return verdict % values, ""
-    values["cost"] = cost.words(mean - given)
-    verdict = _("%(workers)s per item reach %(wanted)s right labels on average: %(cost)s.")
+    verdict = _(
+        "Items need %(needed)s each for %(wanted)s right labels on average. That costs %(cost)s."
+    )
     if given:
         verdict = _(
-            "%(workers)s per item reach %(wanted)s right labels on average; items have %(given)s. "
-            "The rest costs %(cost)s."
+            "Items have %(given)s each and need %(number)s for %(wanted)s right labels on average. "
+            "%(missing)s cost %(cost)s."
         )
-    verdict %= values
+    verdict %= {**values, "missing": plural(missing, "more label"), "cost": cost.words(missing)}
     close = _nearly(found, target, mean)
     if sure is None:
-        note = _("No number up to %(most)s reaches it in nearly all simulated studies.")
+        note = _("No number up to %(most)s reaches that in nearly all simulated studies.")
         return verdict, close + note % {"most": most}
     if sure == mean:
-        return verdict, close + _("Nearly all simulated studies reach it.")
-    note = _("With %(workers)s per item nearly all simulated studies reach it: %(cost)s.")
-    values = {"workers": plural(sure, "worker"), "cost": cost.words(sure - given)}
+        return verdict, close + _("Nearly all simulated studies reach that.")
+    note = _("With %(labels)s each nearly all simulated studies reach that, for %(cost)s.")
+    values = {
+        "labels": plural(sure, "label"),
+        "cost": cost.words(sure * cost.items - given),
+    }
     return verdict, close + note % values
 
 
+def _labels_each(mean: float) -> str:
+    """The labels of an item on average, with a decimal where items differ."""
+    whole = round(mean, 1)
+    if whole == int(whole):
+        return plural(int(whole), "label")
+    return _("%(mean)s labels") % {"mean": decimal(whole, 1)}
+
+
 def _nearly(found: Plan, target: float, mean: int) -> str:
-    """Name the fewer workers whose simulated share is above the target but within its error."""
+    """Name the fewer labels whose simulated share is above the target but within its error."""
     above = [
         row.votes
         for row in found.rows
@@ -256,5 +275,5 @@ def _nearly(found: Plan, target: float, mean: int) -> str:
     ]
     if not above:
         return ""
-    workers = plural(min(above), "worker")
-    return _("%(workers)s may do: the simulation leaves that open.") % {"workers": workers} + " "
+    labels = plural(min(above), "label")
+    return _("%(labels)s may be enough; the simulation cannot tell.") % {"labels": labels} + " "

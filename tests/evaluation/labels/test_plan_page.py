@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -12,7 +13,7 @@ from evaluation.labels.selectors.plan import (
     Cost,
     LabelPlanner,
     _cells,
-    labels_per_item,
+    count_labels,
     verdict_of,
 )
 from evaluation.runs.adapters import precision
@@ -34,7 +35,7 @@ def test_before_a_run_the_plan_takes_a_stated_accuracy_and_afterwards_its_worker
     task = corpus.make_labelled(items=30, known=4, workers=8)
     text = text_of(plan_page(task))
     assert "single labels right 80%, 3 classes" in text
-    assert "per item reach 95% right labels on average: at most €" in text
+    assert re.search(r"95% right labels[^€]*€\d", text)
     scored(task)
     text = text_of(plan_page(task))
     assert "8 workers of run 1, by their confusion matrices" in text
@@ -84,7 +85,7 @@ def test_the_plan_begins_with_the_labels_that_items_have() -> None:
     """8 imported answers each: what 6 workers reach costs nothing; from 4 on, 2 more."""
     imported = factories.make_task(n=2, redundancy=3)
     factories.make_answers(imported, {f"w{n}": {"q-001": "a", "q-002": "b"} for n in range(8)})
-    assert labels_per_item(imported, 2) == 8 and labels_per_item(imported, 100) == 0
+    assert count_labels(imported, 2) == 16 and count_labels(imported, 100) == 0
     task = corpus.make_labelled(items=30, known=0, workers=8)
     options = {one.name: one.default for one in LabelPlanner().options(task, None)}
     assert options["items"] == options["per_worker"] == 30
@@ -93,9 +94,12 @@ def test_the_plan_begins_with_the_labels_that_items_have() -> None:
     cost = Cost(price_of(task, version), items=30, per_worker=30)
     row = planning.Row(6, 0.9, 0.8, 1.0, 0.96, 0.96, 1.0, error=0.0)
     found = planning.Plan((row,), 30, 30, "", "")
-    assert "€" not in "".join(verdict_of(found, 0.95, cost, given=8))
-    more = verdict_of(found, 0.95, cost, given=4)[0]
-    assert cost.words(2) in more and cost.words(6) not in more
+    assert "€" not in "".join(verdict_of(found, 0.95, cost, given=8 * 30))
+    more = verdict_of(found, 0.95, cost, given=4 * 30)[0]
+    assert cost.words(2 * 30) in more and cost.words(6 * 30) not in more
+    assert re.findall(r"(\d+) (?:more )?labels?\b", more) == ["4", "60"]
+    some = verdict_of(found, 0.95, cost, given=75)[0]  # not as if items had 2 each
+    assert "2.5 labels" in some and cost.words(6 * 30 - 75) in some
 
 
 def test_the_plan_refuses_what_it_cannot_simulate_in_words() -> None:
