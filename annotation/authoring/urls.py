@@ -21,6 +21,7 @@ project_patterns = [
     path("tasks/new/", tasks.task_new, name="task_new"),
     path(TASK, tasks.task, name="task"),
     path(f"{TASK}move/", tasks.task_move, name="task_move"),
+    path(f"{TASK}pace/", tasks.task_pace, name="task_pace"),
     path(f"{TASK}domain/", tasks.task_domain, name="task_domain"),
     path(f"{TASK}judge/", tasks.task_judge, name="task_judge"),
     path(f"{TASK}preview/", frame.task_preview, name="task_preview"),

@@ -42,6 +42,8 @@ class Task(models.Model):
     )
     # How long an assignment should take, as estimated when it was last published; empty: unknown.
     estimated_seconds = models.PositiveIntegerField(null=True, blank=True, editable=False)
+    # Assignments per day that a requester plans with; empty: no plan.
+    planned_per_day = models.PositiveIntegerField(null=True, blank=True, editable=False)
     # What the questions are about: tasks of one domain share a leaderboard.
     domain = models.CharField(max_length=80, blank=True)
     # Only its members may claim; empty: every worker of the project.

@@ -17,6 +17,8 @@ from django.utils.translation import gettext_noop, ngettext
 from annotation.access import Access
 from annotation.accounts.roles.selectors import Ties, load_ties
 from annotation.authoring.selectors import progress
+from annotation.authoring.selectors.cost import count_assignments
+from annotation.authoring.selectors.forecast import Forecast, forecasts
 from annotation.authoring.selectors.next_step import Standing, button_of
 from annotation.authoring.selectors.progress import HourlyPay, TaskProgress
 from annotation.authoring.selectors.tasks import Collected, collected_answers
@@ -73,6 +75,15 @@ class TaskRow:
         return self.progress.task
 
     @property
+    def outstanding(self) -> int:
+        """Assignments that fill the slots still open."""
+        version, collected = self.task.current, self.collected
+        if version is None:
+            return 0
+        documents = self.progress.documents
+        return count_assignments(collected.pending, version, collected.questions, documents)
+
+    @property
     def sub(self) -> str:
         """The second line: what it is, in numbers."""
         p = self.progress
@@ -99,7 +110,7 @@ class Facts:
     hourly: list[HourlyPay]
     too_fast: list[Pace]
     people_this_week: int
-    submitted_this_week: int
+    forecasts: dict[int, Forecast]  # by task
 
     @property
     def currency(self) -> str:
@@ -175,7 +186,6 @@ def facts(access: Access) -> Facts:
     known = {one.pk: collected[one.pk].every for one in tasks if one.current_id}
     found = progress.progress_of(tasks, known)
     states = run_states([one.task for one in found])
-    people, number = progress.week(project)
     rows = []
     for one in found:
         one.task.project = project
@@ -197,8 +207,8 @@ def facts(access: Access) -> Facts:
         runs=official_runs([one.task.pk for one in found]),
         hourly=progress.hourly_pay(project),
         too_fast=speed.list_too_fast(project),
-        people_this_week=people,
-        submitted_this_week=number,
+        people_this_week=progress.count_people(project),
+        forecasts=forecasts({row.task: row.outstanding for row in rows}),
     )
 
 
@@ -258,9 +268,10 @@ def filter_rows(found: Facts, show: str) -> list[TaskRow]:
 
 
 def last_day(found: Facts) -> dt.date | None:
-    """Estimate the day of the last assignment at last week's pace; None if it is unknown."""
-    left = sum(p.needed - p.submitted for p in found.published if p.task.state == TaskState.OPEN)
-    return progress.day_at_pace(left, found.submitted_this_week)
+    """Return the day on which the last open task is complete; None if one's is unknown."""
+    running = [one for one in found.forecasts.values() if one.left]
+    ends = [one.end for one in running if one.end]
+    return max(ends) if ends and len(ends) == len(running) else None
 
 
 def state(found: Facts) -> tuple[str, str, str]:

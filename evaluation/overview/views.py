@@ -14,8 +14,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.access import get_access, get_task, open_to_viewers
+from annotation.authoring.selectors.forecast import forecast_of
+from annotation.authoring.selectors.tasks import task_row
 from annotation.gallery.templates import gallery
 from annotation.models import Role
+from annotation.models.tasks import TaskState
 from crowdqc.errors import Missing
 from evaluation.methods.core.base import BadParameter
 from evaluation.methods.core.params import Param
@@ -134,6 +137,7 @@ def task_plan(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
         "planner": planner,
         "form": form,
         "start": planner.start(task, run, usual),
+        "forecast": forecast_of(task_row(task)) if task.state == TaskState.OPEN else None,
         "fields": [(form[one.name], units.get(one.name, "")) for one in options],
         "why": "",
     }

@@ -40,6 +40,7 @@ from annotation.records.actions.audit import record
 from annotation.records.actions.locks import lock_project
 from annotation.task_types import get_type
 from crowdqc.errors import Conflict, Invalid
+from crowdqc.numbers import count
 
 
 def renew(task: Task, draft: TaskVersion) -> int:
@@ -65,6 +66,7 @@ __all__ = [
     "edit_draft",
     "import_items",
     "move",
+    "plan_pace",
     "problems",
     "publish",
     "remove_group",
@@ -80,6 +82,7 @@ __all__ = [
 
 
 DOMAIN_LENGTH = 80
+MOST_PER_DAY = 100_000  # assignments that are planned with
 # Items about a text that was erased with its writer; nobody is asked about it again.
 ERASED = Q(first__text="") | Q(second__text="")
 
@@ -312,6 +315,23 @@ def set_priorities(*, by: User | None, task: Task, items: Mapping[int, int], why
         told = {"items": len(changed), "why": why}
         record(by=by, project=task.project, action="items.priority", on=task, **told)
     return len(changed)
+
+
+@transaction.atomic
+def plan_pace(*, by: User, task: Task, per_day: int | None) -> Task:
+    """Plan with so many assignments per day, or without a plan (None)."""
+    if per_day is not None and not 1 <= per_day <= MOST_PER_DAY:
+        raise Invalid(
+            _("A pace is 1 to %(most)s assignments a day.") % {"most": count(MOST_PER_DAY)},
+            fields={"per_day": _("1 to %(most)s.") % {"most": count(MOST_PER_DAY)}},
+        )
+    task = Task.objects.select_for_update().get(pk=task.pk)
+    if per_day != task.planned_per_day:
+        before, task.planned_per_day = task.planned_per_day, per_day
+        task.save(update_fields=["planned_per_day"])
+        changes = {"before": before, "per_day": per_day}
+        record(by=by, project=task.project, action="task.pace", on=task, **changes)
+    return task
 
 
 @transaction.atomic

@@ -285,15 +285,14 @@ def hourly_pay(project: Project) -> list[HourlyPay]:
 # By day ----------------------------------------------------------------------------------------
 
 
-def week(project: Project) -> tuple[int, int]:
-    """Count the people who submitted in the last seven days, and their assignments."""
+def count_people(project: Project) -> int:
+    """Count the people who submitted in the last seven days."""
     rows = Assignment.objects.filter(
         task__project=project,
         state=AssignmentState.SUBMITTED,
         submitted_at__gte=timezone.now() - WEEK,
     ).exclude(source="import")
-    told = rows.aggregate(people=Count("worker", distinct=True), n=Count("pk"))
-    return told["people"], told["n"]
+    return rows.aggregate(people=Count("worker", distinct=True))["people"]
 
 
 FORTNIGHT = 14  # days
@@ -318,14 +317,6 @@ def submitted_by_day(task: Task) -> list[tuple[dt.date, int]]:
     counted = dict(rows)
     days = [first + dt.timedelta(days=n) for n in range(FORTNIGHT)]
     return [(day, counted.get(day, 0)) for day in days]
-
-
-def day_at_pace(left: int, a_week: int) -> dt.date | None:
-    """Estimate the day on which nothing is left at this pace; None if that is unknown."""
-    if not left or not a_week:
-        return None
-    days = -(-left * 7 // a_week)
-    return timezone.localdate() + dt.timedelta(days=days) if days < 730 else None
 
 
 def cost_by_day(project: Project) -> list[tuple[dt.date, Decimal]]:

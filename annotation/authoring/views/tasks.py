@@ -256,6 +256,21 @@ def task_move(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
 
 @login_required
 @require_POST
+def task_pace(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Save the assignments per day that a task is planned with."""
+    access, task = get_task(request, project_id, task_id, Role.REQUESTER)
+    typed = request.POST.get("per_day", "").strip()
+    try:
+        actions.plan_pace(
+            by=access.user, task=task, per_day=numbers.parse_whole(typed) or 0 if typed else None
+        )
+    except Invalid as error:
+        messages.error(request, error.message)
+    return redirect("task", project_id, task_id)
+
+
+@login_required
+@require_POST
 def task_domain(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Save the domain that a task belongs to."""
     access, task = get_task(request, project_id, task_id, Role.REQUESTER)

@@ -251,6 +251,7 @@ SENTENCES: dict[str, Words] = {
     "task.create": gettext_lazy("began a task"),
     "task.type": gettext_lazy("changed the type of a draft"),
     "task.domain": gettext_lazy("named the domain of a task"),
+    "task.pace": gettext_lazy("planned the pace of a task"),
     "task.panels": gettext_lazy("set the panels of a task"),
     "task.pause": gettext_lazy("paused a task"),
     "task.reopen": gettext_lazy("opened a task again"),

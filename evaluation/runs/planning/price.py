@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, Min
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.authoring.selectors.cost import add_fee, fee_percents, most_assignments
-from annotation.models import Assignment, Task, TaskVersion
-from annotation.models.assignments import AssignmentState
+from annotation.authoring.selectors.forecast import read_paces
+from annotation.models import Task, TaskVersion
 from crowdqc.money import as_decimal, round_money
 from crowdqc.numbers import money, percent, plural
 from crowdqc.web.terms import Words
 from evaluation.methods.core.params import Param, real_number
 
-WEEK = dt.timedelta(days=7)
 # Options of a plan: the pay of one answer, the platform's fee, and assignments per day.
 PAY, FEE, A_DAY = "pay", "fee", "a_day"
 UNITS = {FEE: "%"}
@@ -37,7 +33,8 @@ class Price:
     per_assignment: int
     fee: Decimal  # per cent
     currency: str
-    a_day: float  # of the last week, by whole assignments; 0 where none came
+    a_day: float  # planned, else of late, by whole assignments; 0 where that is unknown
+    is_planned: bool = False
 
     @property
     def pay_per_answer(self) -> Decimal:
@@ -61,17 +58,15 @@ class Price:
         return most_assignments(answers, items=items, size=size, workers=-(-answers // items))
 
     def days(self, answers: int, items: int = 0) -> int:
-        """Return the days that the assignments of so many answers take at last week's rate."""
+        """Return the days that the assignments of so many answers take at this pace."""
         per_day = self.a_day / max(1, self.per_assignment)
         return math.ceil(round(self.assignments(answers, items) / per_day, 6))
 
     def options(self, label: Words) -> tuple[Param, ...]:
-        """Return the options of a plan: the pay of one answer (``label``), fee and pace.
-
-        Those of the task and of last week where nobody changes them.
-        """
+        """Return the options of a plan: the pay of one answer (``label``), fee and pace."""
         usual = self.pay_per_answer
         pace = round(self.a_day / max(1, self.per_assignment), 1) or None
+        source = _("As planned.") if self.is_planned else _("As in the last 7 days.")
         return (
             real_number(PAY, float(usual), 0, MOST_PAY, label=str(label)),
             real_number(FEE, float(self.fee), 0, MOST_FEE, label=_("Platform fee")),
@@ -81,7 +76,7 @@ class Price:
                 0.1,
                 MOST_A_DAY,
                 label=_("Assignments per day"),
-                help=_("As lately, in 7 days at most.") if pace else "",
+                help=source if pace else "",
             ),
         )
 
@@ -122,23 +117,12 @@ class Price:
 def price_of(task: Task, version: TaskVersion) -> Price:
     """Return the price of a version, with the highest fee of the task's open recruitments."""
     # By whole assignments: counting a week's answers took a third of a large board's time.
-    came = Assignment.objects.filter(
-        task=task,
-        quiz__isnull=True,
-        state=AssignmentState.SUBMITTED,
-        submitted_at__gte=timezone.now() - WEEK,
-    ).exclude(source="import")
-    found = came.aggregate(n=Count("pk"), first=Min("submitted_at"))
-    days = WEEK.days
-    if (
-        found["first"] is not None
-        and not task.assignments.filter(submitted_at__lt=timezone.now() - WEEK).exists()
-    ):
-        days = max(1, math.ceil((timezone.now() - found["first"]) / dt.timedelta(days=1)))
+    pace = task.planned_per_day or read_paces([task]).get(task.pk, 0.0)
     return Price(
         pay=version.pay,
         per_assignment=version.items_per_assignment,
         fee=fee_percents([task]).get(task.pk, Decimal(0)),
         currency=task.project.currency,
-        a_day=found["n"] * version.items_per_assignment / days,
+        a_day=pace * version.items_per_assignment,
+        is_planned=task.planned_per_day is not None,
     )

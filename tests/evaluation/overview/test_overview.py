@@ -350,7 +350,7 @@ def test_a_reply_to_a_rejection_is_listed_for_who_may_answer_it(world: World) ->
 
 def test_the_page_of_a_task_lists_what_waits_the_days_and_the_plan() -> None:
     def shown(size: int) -> tuple[int, TaskOutlook]:
-        world = factories.make_world(2, redundancy=5, pay="2.00")
+        world = factories.make_world(2, redundancy=8, pay="2.00")
         for _ in range(size):
             one = factories.claim_and_submit(world.task)
             asked = {"text": "Which?", "key": uuid.uuid4()}
@@ -363,12 +363,12 @@ def test_the_page_of_a_task_lists_what_waits_the_days_and_the_plan() -> None:
             page = client.get(url)
         return len(caught), page.context["outlook"]
 
-    (asked, one), (asked_again, three) = shown(1), shown(3)
+    (asked, five), (asked_again, seven) = shown(5), shown(7)
     assert asked == asked_again
-    assert [todo.head for todo in one.todos] == ["1 assignment", "1 message"]
-    assert [todo.head for todo in three.todos] == ["3 assignments", "3 messages"]
-    assert "3; most on a day: 3" in three.chart and "ahead" in three.chart
-    assert three.plan.endswith("/plan/")
+    assert [todo.head for todo in five.todos] == ["5 assignments", "5 messages"]
+    assert [todo.head for todo in seven.todos] == ["7 assignments", "7 messages"]
+    assert "7; most on a day: 7" in seven.chart and "ahead" in seven.chart
+    assert seven.plan.endswith("/plan/")
 
 
 def test_a_task_without_answers_offers_its_plan_where_its_type_has_one(world: World) -> None:
