@@ -632,7 +632,7 @@ class UniqueRows:
         known = self.there.get(key)
         if line == row.line and known is None:
             return True
-        if line == row.line and known is not None and not _equal(known, text):
+        if line == row.line and known is not None and not is_same_text(known, text):
             self.reader.add_error(row, self.names, self.differs, self.leave)
         elif line == row.line and elsewhere:
             return True
@@ -661,5 +661,6 @@ class ConsistentTexts:
             self.reader.refuse(row, names, self.wrong.format(where=where), self.mend)
 
 
-def _equal(known: str | int, text: str) -> bool:
+def is_same_text(known: str | int, text: str) -> bool:
+    """Return whether a text, or the short print of one, is that of another text."""
     return known == short_print(text) if isinstance(known, int) else known.strip() == text

@@ -19,12 +19,14 @@ from annotation.files.reading.importer import (
     Reader,
     Row,
     UniqueRows,
+    is_same_text,
     same_name,
 )
 from annotation.files.reading.keys import TextDigests
 from annotation.files.reading.spool import Spool
 from annotation.formats.imports.answers import refuse_removed
 from annotation.formats.imports.known_answers import GOLD, known_of_item
+from annotation.formats.imports.prompt_topics import NO_TOPICS, PromptTopics
 from annotation.pair_design import groups_of, tell_groups
 from annotation.task_types.known import KnownField
 from crowdqc.numbers import plural
@@ -44,17 +46,13 @@ class KnownCandidates:
     pairs_texts: bool = False  # two texts of a topic are compared
     topics: Set[str] | None = None  # those of the task; None: it judges no texts
     removed: Set[str] = frozenset()  # workers who were removed from the project
+    prompts: PromptTopics = NO_TOPICS
 
 
 def key_of(topic: str, source: str, text: str) -> str:
     """Make a key for a text without one; the same text of a source gets the same key."""
     digest = hashlib.sha256("\0".join((topic, source, text)).encode()).hexdigest()
     return f"{topic[:80]}-{digest[:16]}"
-
-
-def topic_of_query(query: str) -> str:
-    """The topic of a query that has no id: the same query is the same topic."""
-    return f"prompt-{hashlib.sha256(query.encode()).hexdigest()[:16]}"
 
 
 class Candidates(Importer):
@@ -162,7 +160,9 @@ class Candidates(Importer):
                 values = reader.values(row, self.fields)
                 self._complete(reader, row, values)
                 refuse_removed(reader, row, "author", values["author"], known.removed)
-                values["topic"] = values["topic"] or topic_of_query(values["query"])
+                if not values["topic"]:
+                    values["topic"] = known.prompts.topic_of(values["query"])
+                    values["key"] = _own_key(values, known)
                 if not values["system"]:  # texts of one origin and style are one source
                     values["prompt_strategy"] = values["prompt_strategy"] or values["style"]
                 values["system"] = values["system"] or values["origin"]
@@ -230,6 +230,15 @@ class Candidates(Importer):
             wrong = _("Differs from “%(usual)s” only by case and space.") % {"usual": usual}
             mend = gettext_noop("Use one spelling, or they count as two sources.")
             reader.refuse(row, "system", wrong, mend)
+
+
+def _own_key(values: Mapping[str, str], known: KnownCandidates) -> str:
+    """Return the row's id, or another one where the same text has it on a topic of other tasks."""
+    key, topic, there = values["key"], values["topic"], known.texts.get(values["key"])
+    contents = (content_of(one, values["text"]) for one in known.prompts.others(topic))
+    if there is None or not any(is_same_text(there, one) for one in contents):
+        return key
+    return f"{key[: 119 - len(topic)]}-{topic}"
 
 
 def content_of(topic: str, text: str) -> str:

@@ -29,8 +29,9 @@ from annotation.files.reading.rows import Problem
 from annotation.files.reading.sheet import spooled
 from annotation.files.reading.sources import Source
 from annotation.files.reading.tables import Table
-from annotation.formats.imports.candidates import key_of, topic_of_query
+from annotation.formats.imports.candidates import key_of
 from annotation.formats.imports.labels import KnownItems
+from annotation.formats.imports.prompt_topics import NO_TOPICS, PromptTopics
 from crowdqc.files.json_input import read_json
 from crowdqc.numbers import plural
 
@@ -348,6 +349,7 @@ class KnownChatTexts:
 
     keys: frozenset[str] = frozenset()
     pairs: frozenset[tuple[str, str, str]] = frozenset()
+    prompts: PromptTopics = NO_TOPICS
 
 
 class ChatTexts(Importer):
@@ -377,7 +379,7 @@ class ChatTexts(Importer):
                     mend = gettext_noop("Leave the row out.")
                     reader.refuse(row, CHAT, gettext_noop("There is no conversation."), mend)
                 query = opening_of(_chat(values[CHAT]))[:MAX_QUERY]
-                topic = values.get("topic", "")[:MAX_TOPIC] or topic_of_query(query)
+                topic = values.get("topic", "")[:MAX_TOPIC] or known.prompts.topic_of(query)
                 texts = []
                 for (name, system, _end), one in sides:
                     source = values.get(system, "")[:MAX_NAME] or UNNAMED

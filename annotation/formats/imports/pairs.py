@@ -11,7 +11,8 @@ from django.utils.translation import gettext_lazy, gettext_noop
 
 from annotation.files.reading.importer import MAX_ID, Field, Importer, Reader, Row, is_id, plain
 from annotation.files.reading.keys import FirstSeen
-from annotation.formats.imports.candidates import key_of, topic_of_query
+from annotation.formats.imports.candidates import key_of
+from annotation.formats.imports.prompt_topics import NO_TOPICS, PromptTopics
 from annotation.pair_design import groups_of, tell_groups
 from crowdqc.numbers import plural
 
@@ -27,6 +28,7 @@ class KnownPairs:
     pairs: frozenset[PairKeys] = frozenset()
     ids: dict[str, PairKeys] = field(default_factory=dict)  # of items in the draft
     queries: dict[str, str] = field(default_factory=dict)
+    prompts: PromptTopics = NO_TOPICS
 
 
 def _texts(*names: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -129,7 +131,7 @@ class Pairs(Importer):
         checked, first, prompts, ids = reader.checked, FirstSeen(), FirstSeen(), FirstSeen()
         for row in rows:
             with reader:
-                values = self._complete(reader, row)
+                values = self._complete(reader, row, known.prompts)
                 topic, prompt = values["topic"], values["prompt"]
                 query = known.queries.get(topic, prompt)
                 line, same = prompts.setdefault(topic, row.line, prompt)
@@ -185,7 +187,7 @@ class Pairs(Importer):
         if known.ids.get(item_id, pair) != pair:
             reader.refuse(row, "pair_id", _("Another pair of the task has this id."), mend)
 
-    def _complete(self, reader: Reader, row: Row) -> dict[str, str]:
+    def _complete(self, reader: Reader, row: Row, prompts: PromptTopics) -> dict[str, str]:
         """The values of a row, with a topic and systems where it names none. Raises Refused."""
         values = reader.values(row, self.fields)
         reader.needed(row, "prompt", gettext_noop("There is no prompt."), gettext_noop("Write it."))
@@ -206,5 +208,5 @@ class Pairs(Importer):
                 gettext_noop("Both texts are the same."),
                 gettext_noop("Leave the row out: there is nothing to compare."),
             )
-        values["topic"] = values["topic"] or topic_of_query(values["prompt"])
+        values["topic"] = values["topic"] or prompts.topic_of(values["prompt"])
         return values

@@ -25,6 +25,7 @@ from annotation.formats.imports.known_answers import KnownFields
 from annotation.formats.imports.labels import KnownItems as KnownLabelItems
 from annotation.formats.imports.labels import KnownLabels
 from annotation.formats.imports.pairs import KnownPairs, PairKeys
+from annotation.formats.imports.prompt_topics import LENGTH, NO_TOPICS, PREFIX, PromptTopics
 from annotation.formats.imports.ratings import KnownDocuments, KnownRatings, Said
 from annotation.formats.imports.think_aloud import KnownSamples
 from annotation.formats.imports.think_aloud import content_of as sample_of
@@ -183,7 +184,17 @@ def texts(task: Task) -> KnownCandidates:
         fields=fields,
         pairs_texts=type.pairs_texts,
         topics=_topics(task) if type.judges_texts else None,
+        prompts=_prompts(task) if type.judges_texts else NO_TOPICS,
     )
+
+
+def _prompts(task: Task) -> PromptTopics:
+    """The topics of prompts that any version of the task holds, and those with texts."""
+    named = {"project": task.project_id, "topic__startswith": PREFIX}
+    taken = Candidate.objects.filter(**named).order_by("topic").values_list("topic", flat=True)
+    groups = task.groups.filter(key__startswith=PREFIX).order_by("-position", "-pk")
+    held = {key[:LENGTH]: key for key in groups.values_list("key", flat=True)}
+    return PromptTopics(held, dict.fromkeys(taken.distinct()))
 
 
 def _topics(task: Task) -> frozenset[str]:
@@ -206,6 +217,7 @@ def pairs(task: Task) -> KnownPairs:
         frozenset(ids.values()),
         ids,
         dict(texts.values_list("topic", "query")),
+        _prompts(task),
     )
 
 
@@ -346,7 +358,7 @@ def chat_texts(task: Task) -> KnownChatTexts:
     )
     paired = get_type(task.type).pairs_texts
     keys = frozenset(rows.values_list("key", flat=True))
-    return KnownChatTexts(keys, pairs(task).pairs if paired else frozenset())
+    return KnownChatTexts(keys, pairs(task).pairs if paired else frozenset(), _prompts(task))
 
 
 def labels(task: Task) -> KnownLabels:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from annotation.authoring.actions.tasks import create_task, problems
+from annotation.authoring.actions.tasks import create_task, problems, publish
 from annotation.authoring.selectors.builder.frame import Build
+from annotation.authoring.selectors.builder.pairs import PairBuild
 from annotation.authoring.selectors.builder.publishing import Publishing
 from annotation.files.reading.rows import Row
 from annotation.formats.actions.imports import import_content
@@ -188,3 +189,70 @@ def test_a_pair_keeps_the_id_of_its_row_which_no_other_pair_may_have(
             load(world, draft, *bad)
     # An id that several rows have is no id of a pair.
     assert load(world, draft, row(10, id="x"), row(11, id="x")) == 2
+
+
+def texts(*names: str) -> bytes:
+    """A file of one text a system on each of three prompts."""
+    return jsonl(
+        *(
+            {"query": f"Prompt {n}", "text": f"{name} on {n}.", "system": name}
+            for n in range(3)
+            for name in names
+        )
+    )
+
+
+CHATS = [
+    {
+        "model": name,
+        "messages": [
+            {"role": "user", "content": "Prompt 0"},
+            {"role": "assistant", "content": f"{name} says so."},
+        ],
+    }
+    for name in ("elm", "fir")
+]
+# Files on prompts of the draft's pairs: their kind, and the texts and pairs of a task of its own.
+OTHERS = {
+    "candidates": (texts("cedar", "dogwood"), 6, 3),
+    "pairs": (jsonl(*(row(n, response_a=f"Another answer to {n}.") for n in range(3))), 6, 3),
+    "chat_texts": (jsonl(*CHATS), 2, 1),
+}
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_a_second_task_on_the_same_prompts_holds_the_texts_of_its_own_file_alone(
+    world: World, draft: Task, kind: str
+) -> None:
+    load(world, draft, *(row(n) for n in range(3)))
+    publish(by=world.requester, task=draft)
+    other = create_task(by=world.requester, project=world.project, type="pairwise", title="Other")
+    content, n_texts, n_pairs = OTHERS[kind]
+    for new in (True, False):  # the same file again finds its texts
+        report = import_content(
+            by=world.requester, task=other, kind=kind, content=content, name="other.jsonl"
+        )
+        assert bool(report.new) == new
+        made = PairBuild(Build(other))
+        pairs = other.items.filter(repeat=False)
+        assert (made.texts, pairs.count()) == (n_texts, n_pairs)
+        assert PairBuild(Build(draft)).texts == 6
+    load(world, draft, *(row(n, response_b="Later.") for n in range(3)))
+    assert PairBuild(Build(draft)).texts == 9
+    assert PairBuild(Build(other)).texts == n_texts
+
+
+def test_a_text_whose_id_another_task_holds_becomes_a_text_of_its_own(
+    world: World, draft: Task
+) -> None:
+    rows = [
+        {"key": f"{name}-1", "query": "Prompt 1", "text": f"By {name}.", "system": name}
+        for name in ("alder", "birch")
+    ]
+    other = create_task(by=world.requester, project=world.project, type="pairwise", title="Other")
+    for task, new in ((draft, 2), (other, 2), (draft, 0), (other, 0)):
+        report = import_content(
+            by=world.requester, task=task, kind="candidates", content=jsonl(*rows), name="t.jsonl"
+        )
+        assert (report.new, PairBuild(Build(task)).texts) == (new, 2)
+    assert Candidate.objects.filter(key="alder-1").count() == 1
