@@ -19,6 +19,8 @@ from annotation.conversations.selectors import count_waiting
 from annotation.models import Membership, PayoutBatch, Project, Task
 from annotation.models.tasks import TaskState
 from annotation.payouts.actions.rules import why_not_decide_in
+from annotation.payouts.details.selectors import hand_refusals_open
+from annotation.payouts.selectors.balance import hand_sums
 from annotation.payouts.selectors.next_steps import may_approve, open_proposals
 from annotation.payouts.selectors.proposals import OwedReplies, rejections_owed, waiting_by_task
 from annotation.work.selectors.speed import Pace
@@ -56,6 +58,7 @@ def todos(found: Facts) -> list[Todo]:
         *_rejections(found.access, rejections_owed(found.access.project)),
         *_reviews(found.access.project, found.waiting),
         *_proposals(found.access, found.proposals, found.chain),
+        *_payments(found.access),
         *_too_fast(found),
         *_notes(found),
         *_warnings(found),
@@ -123,6 +126,23 @@ def _proposals(access: Access, proposals: Iterable[PayoutBatch], chain: Ties) ->
         elif batch.proposed_by_id == access.user.pk:
             text = _("of yours waits for approval.")
             yield Todo("waiting", name, text, url, _("See it"))
+
+
+def _payments(access: Access) -> Iterator[Todo]:
+    """By currency, approved pay that this person may pay by hand; and what they may reject so."""
+    if why_not_decide_in(access.project, access.user):
+        return
+    url = reverse("payment_by_hand", args=[access.project.pk])
+    for row in hand_sums(access.project):
+        text = _("to make by hand: %(amount)s to %(people)s.") % {
+            "amount": money(row.amount, row.currency),
+            "people": plural(row.people, "person", "people"),
+        }
+        yield Todo("waiting", plural(row.payments, "payment"), text, url, _("Pay"))
+    refusals = hand_refusals_open().filter(assignment__task__project=access.project).count()
+    if refusals:
+        text = _("to reject on Prolific’s pages.")
+        yield Todo("waiting", plural(refusals, "submission"), text, url, _("Reject"))
 
 
 def _too_fast(found: Facts) -> Iterator[Todo]:

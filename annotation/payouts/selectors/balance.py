@@ -303,6 +303,35 @@ def hand_totals(rows: Iterable[HandPayments]) -> list[tuple[str, Decimal, Decima
     return [(currency, asked, held) for currency, (asked, held) in sorted(found.items())]
 
 
+@dataclass(frozen=True)
+class HandSum:
+    """What is to be paid by hand now in one currency."""
+
+    payments: int
+    people: int
+    amount: Decimal
+    currency: str
+
+
+def hand_sums(project: Project) -> list[HandSum]:
+    """What a person can pay now, by currency; without what a statement says was paid."""
+    open_ = hand_payments_open().filter(assignment__task__project=project)
+    due = payable(project)
+    asked = [
+        (currency, worker, amount - due.deducted.get(pk, ZERO))
+        for pk, currency, worker, amount in open_.exclude(pk__in=due.held).values_list(
+            "pk", "currency", "worker_id", "amount"
+        )
+    ]
+    asked += [(one.currency, one.worker.pk, one.amount) for one in due.corrections]
+    found = []
+    for currency in sorted({row[0] for row in asked}):
+        own = [(worker, amount) for code, worker, amount in asked if code == currency]
+        amount = sum((amount for _worker, amount in own), ZERO)
+        found.append(HandSum(len(own), len(dict(own)), amount, currency))
+    return found
+
+
 def hand_payments(
     project: Project,
     number: int | None = None,

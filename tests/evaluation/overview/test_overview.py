@@ -22,8 +22,10 @@ from annotation.authoring.selectors.tasks import task_rows
 from annotation.conversations.actions import write_as_worker
 from annotation.models import Assignment, Rejection, User
 from annotation.payouts.actions import proposals as payouts
+from annotation.payouts.actions.payments import mark_sent
 from annotation.payouts.actions.proposals import ProposedLine
 from annotation.payouts.actions.rejections import reply_to_rejection
+from annotation.payouts.selectors.balance import hand_payments
 from annotation.work.selectors.earnings import compute_earnings
 from evaluation.models import Run, RunState, WorkerScore
 from evaluation.overview import selectors as overview
@@ -191,6 +193,27 @@ def test_each_person_sees_what_waits_for_them(world: World) -> None:
     assert facts(world).rows[0].next_label == "Approve proposal 1"
     row = facts(world, world.requester).rows[0]
     assert (row.next_label, row.waits) == ("Invite more workers", False)
+
+
+def test_approved_pay_waits_for_whoever_may_pay_it_by_hand(world: World) -> None:
+    done = [factories.claim_and_submit(world.task) for _ in range(2)]
+    batch = payouts.propose_payout(
+        by=world.requester,
+        task=world.task,
+        key=uuid.uuid4(),
+        lines=[ProposedLine(one.pk, bonus=Decimal("0.50")) for one in done],
+    )
+    payouts.approve_payout(by=world.manager, batch=batch, expected_total=payouts.total(batch))
+    url = reverse("payment_by_hand", args=[world.project.pk])
+
+    def lines(person: User) -> list[tuple[str, str]]:
+        return [(one.head, one.text) for one in todos(facts(world, person)) if one.url == url]
+
+    [(head, text)] = lines(world.manager)
+    assert head == "4 payments" and "€5.00" in text and "2 people" in text
+    assert lines(world.requester) == []
+    mark_sent(by=world.manager, payments=hand_payments(world.project, batch.number))
+    assert lines(world.manager) == []
 
 
 def test_groups_come_from_the_official_run(world: World) -> None:
