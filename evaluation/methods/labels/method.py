@@ -151,7 +151,7 @@ from evaluation.methods.labels.workers import Skills
 from evaluation.methods.workers.claims import MEDIAN_GAP, family_bounds
 from evaluation.methods.workers.copies import LookAlikes, look_alikes
 
-NAME, VERSION = "labels", "1.5"
+NAME, VERSION = "labels", "1.6"
 BETTER, UNKNOWN, ONE_LABEL = 0, 1, 2
 MACE_SHOWN = (
     "MACE: its intervals lie above guessing for every worker, whoever they are; the groups follow "

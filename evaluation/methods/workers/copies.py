@@ -10,6 +10,9 @@ product). The r are fitted to all pairs (pair_fit.py). What a pair agrees beyond
 binomial tail that allows for how well r is known, and corrected for all pairs that were tested
 (Bonferroni). Where no pair is named, groups are tested (groups.py).
 
+Two careful workers among people who guess agree alike: they are the only ones who find the truth.
+So a pair is named only beside LEAST_OTHERS workers who agree with somebody beyond chance, too.
+
 Whoever always gives one label agrees with others who do, as its shares say, and is no look-alike.
 Two accounts of one person, one answer copied, or two uses of one model are: the test cannot tell
 them apart, nor from two people who decided together. It is evidence to look at, never a verdict.
@@ -17,10 +20,11 @@ them apart, nor from two people who decided together. It is evidence to look at,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from evaluation.methods.core.base import FloatArray, IntArray, Table
 from evaluation.methods.workers.groups import dependent_group
@@ -34,6 +38,8 @@ from evaluation.methods.workers.pair_fit import (
 
 LEAST_SHARED = 5  # items (independent ones) of a pair that is tested
 LEAST_WORKERS = 5  # fewer say nothing about the fit
+LEAST_OTHERS = 3  # workers beside a pair who share its items and do not guess
+NO_GUESS = 0.01  # chance of as much agreement, at most this, of a pair who do not guess
 LEAST_EXCESS = 0.25  # of the disagreements that are expected, so many must be missing
 FAMILY_ERROR = 0.01  # chance that any pair of the crowd is named by chance
 REFITS = 4  # without the pairs inside groups of look-alikes found so far
@@ -65,10 +71,21 @@ def look_alikes(
     Of items that hang together (dimensions of one pair of texts) ``per`` count as one.
     """
     pairs = shared_pairs(worker, item, label, workers=workers, least=LEAST_SHARED, per=per)
+    found = alike_pairs(pairs, workers)
+    if found.tested and not len(found.pair):
+        group = dependent_group(worker, item, label, workers=workers, per=per)
+        return replace(found, together=group)
+    return found
+
+
+def alike_pairs(pairs: Pairs, workers: int) -> LookAlikes:
+    """As ``look_alikes``, of pairs that were counted; without looking for groups."""
     present = np.unique(np.concatenate([pairs.first, pairs.second]))
     if len(present) < LEAST_WORKERS:
         return LookAlikes(_named(pairs, NOBODY), 0, NOBODY, "too few shared items")
     agreement = pairs.agree / pairs.n
+    chance = np.clip(pairs.chance, 0.01, 0.99)
+    able = _tail(agreement, chance, np.zeros(len(chance)), pairs.units) <= NO_GUESS
     apart = np.zeros(len(pairs.n), dtype=bool)
     for _ in range(REFITS):
         fitted = fit(pairs, np.where(apart, 0.0, pairs.units), workers)
@@ -77,6 +94,7 @@ def look_alikes(
         p = np.minimum(tail * len(pairs.n), 1.0)
         excess = (agreement - expected) / np.maximum(1 - expected, 1e-9)
         named = np.flatnonzero((p <= FAMILY_ERROR) & (excess >= LEAST_EXCESS))
+        named = _compared(pairs, named, able, workers)
         group = _groups(pairs, named, workers)
         alike = group[pairs.first] == group[pairs.second]
         if np.array_equal(alike, apart):
@@ -84,9 +102,27 @@ def look_alikes(
         apart = alike
     named = named[np.lexsort((-pairs.n[named], p[named]))]
     together = np.unique(np.concatenate([pairs.first[named], pairs.second[named]]))
-    if not len(named):
-        together = dependent_group(worker, item, label, workers=workers, per=per)
     return LookAlikes(_named(pairs, named, expected, p), len(pairs.n), together)
+
+
+def _compared(pairs: Pairs, named: IntArray, able: NDArray[np.bool_], workers: int) -> IntArray:
+    """Keep the named pairs beside LEAST_OTHERS others who share their items and do not guess.
+
+    ``able`` (p,): pairs who agree beyond chance. Whom named pairs link are no others, and what they
+    agree among themselves does not show that they do not guess.
+    """
+    group = _groups(pairs, named, workers)
+    apart = group[pairs.first] != group[pairs.second]
+    known = np.zeros(workers, dtype=bool)
+    known[pairs.first[able & apart]] = known[pairs.second[able & apart]] = True
+    one, other = (
+        np.concatenate(both) for both in ((pairs.first, pairs.second), (pairs.second, pairs.first))
+    )
+    kept = known[other] & np.tile(apart, 2)
+    ones = np.ones(int(kept.sum()), dtype=bool)
+    beside = scipy.sparse.csr_array((ones, (one[kept], other[kept])), shape=(workers, workers))
+    others = beside[pairs.first[named]] + beside[pairs.second[named]]
+    return named[np.diff(others.tocsr().indptr) >= LEAST_OTHERS]
 
 
 def _groups(pairs: Pairs, named: IntArray, workers: int) -> IntArray:

@@ -27,6 +27,10 @@ CANNOT: dict[str, Words] = {
     "Time": _("that the questions were not read. Who knows the subject is fast too."),
     "Away": _("what was done meanwhile. Nothing outside this page is recorded."),
     "Alike": _("that both are one person. People share computers and homes, and are taught alike."),
+    "Same": _("that the items were not read. One answer may be right for all of them."),
+    "Guessing": _(
+        "that the answers are wrong. Where most share an error, who is right scores low."
+    ),
 }
 CANNOT_SCORE = _(
     "that the answers are right. A score is closeness to what the better workers wrote; where "

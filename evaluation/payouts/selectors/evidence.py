@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import median
+from typing import Any
 
+import numpy as np
 from django.db.models import Count, Min, Q
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -16,10 +18,17 @@ from annotation.models import Answer, Assignment, Task
 from annotation.payouts.selectors.proposals import WorkFacts, rejected_before, work_facts
 from annotation.work.selectors.log import EMPTY, LogSummary, log_summaries
 from annotation.work.selectors.speed import READ_AT_MOST, Pace, paces_by_assignment
-from crowdqc.numbers import count, duration, percent, plural
+from crowdqc.numbers import count, duration, percent, plural, score
 from crowdqc.web.terms import Words
+from evaluation.methods.workers.claims import family_bounds
 from evaluation.models import AnswerScore, Run, WorkerScore
-from evaluation.payouts.selectors.likeness import Likeness, likenesses
+from evaluation.payouts.selectors.likeness import (
+    GivenAnswer,
+    Likeness,
+    likenesses,
+    newest_answers,
+    same_options,
+)
 from evaluation.runs.adapters import adapter_of
 from evaluation.runs.official.selectors import official_run
 from evaluation.runs.results.figures import PASTED_SHARE
@@ -28,6 +37,7 @@ from evaluation.runs.results.figures import PASTED_SHARE
 AWAY_SHARE = 0.5
 FAST_SHARE = 1 / 3  # of the median time of the task
 BINS = 12
+NEAR_CHANCE = 0.2  # of the way from guessing to being always right
 MOST_ALIKE = 5  # signs of likeness that are named beside one assignment
 WRITTEN = Count("texts", filter=Q(texts__field="answer"), distinct=True)
 
@@ -37,6 +47,8 @@ KINDS: dict[str, Words] = {
     "Time": gettext_lazy("Time"),
     "Away": gettext_lazy("Away"),
     "Alike": gettext_lazy("Looks like"),
+    "Same": gettext_lazy("Same answer"),
+    "Guessing": gettext_lazy("Near chance"),
     "Uncounted": gettext_lazy("Uncounted"),
     "Overturned": gettext_lazy("Rejection overturned"),
 }
@@ -94,6 +106,7 @@ class TaskEvidence:
     cites: bool = False  # a task whose passages are there to be used
     paces: Mapping[int, Pace] = field(default_factory=dict)
     alike: Mapping[int, Sequence[Likeness]] = field(default_factory=dict)  # by worker
+    of_workers: Mapping[int, Sequence[Note]] = field(default_factory=dict)  # on all their work
 
     @cached_property
     def median_seconds(self) -> float | None:
@@ -105,7 +118,7 @@ class TaskEvidence:
         log, seconds = self.logs.get(assignment_id, EMPTY), self.seconds.get(assignment_id)
         pace = self.paces.get(assignment_id)
         found = notes(facts, log, seconds, self.median_seconds, cites=self.cites, pace=pace)
-        return found + [
+        return [*found, *self.of_workers.get(worker_id, ())] + [
             Note("Alike", f"{one.name}: {one.evidence}", look=one.look, worker=one.worker)
             for one in self.alike.get(worker_id, ())[:MOST_ALIKE]
         ]
@@ -147,14 +160,54 @@ def task_evidence(task: Task, run: Run | None = None) -> TaskEvidence:
     """
     paces = paces_by_assignment([task.pk])
     seconds = {pk: pace.seconds for pk, pace in paces.items()}
+    run, answers = run or official_run(task), newest_answers(task.project)
+    noted = worker_notes({task.pk: run} if run else {}, answers)
     return TaskEvidence(
-        run=run or official_run(task),
+        run=run,
         seconds=seconds,
         logs=log_summaries(sorted(seconds)),
         cites=cites(task),
         paces=paces,
-        alike=likenesses(task.project),
+        alike=likenesses(task.project, answers=answers),
+        of_workers={worker: own for (of, worker), own in noted.items() if of == task.pk},
     )
+
+
+def worker_notes(
+    runs: Mapping[int, Run], answers: Iterable[GivenAnswer]
+) -> dict[tuple[int, int], list[Note]]:
+    """By task and worker, what stands out in all of their work there: always one answer, chance.
+
+    ``runs`` are the official ones by task; one query.
+    """
+    found: dict[tuple[int, int], list[Note]] = {}
+    for key, same in same_options(answers).items():
+        found.setdefault(key, []).append(Note("Same", str(same)))
+    names = ("run_id", "worker_id", "estimate", "low", "high", "extra__chance")
+    rows = WorkerScore.objects.filter(
+        run__in=[run.pk for run in runs.values()], dimension="", low__isnull=False
+    )
+    by_run: dict[int, list[tuple[Any, ...]]] = {}
+    for run, *row in rows.values_list(*names):
+        by_run.setdefault(run, []).append(tuple(row))
+    for task, one in runs.items():
+        for worker, note in _near_chance(one, by_run.get(one.pk, ())):
+            found.setdefault((task, worker), []).append(note)
+    return found
+
+
+def _near_chance(run: Run, rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Note]]:
+    """Yield workers whose competence surely is that of guessing, all workers compared at once."""
+    figures = np.array([row[1:4] for row in rows], dtype=float).reshape(-1, 3).T
+    low, high = family_bounds(*figures)
+    from_zero = run.params.get("competence_from") == "mace"
+    for (worker, estimate, *_own, chance), below, above in zip(rows, low, high, strict=True):
+        guess = 0.0 if from_zero else chance
+        if guess is not None and above <= guess + NEAR_CHANCE * (1 - guess):
+            values = {"value": score(estimate, 2), "chance": score(guess, 2)}
+            values |= {"low": score(max(below, 0.0), 2), "high": score(above, 2)}
+            text = _("competence %(value)s (%(low)s-%(high)s), guessing gives %(chance)s")
+            yield worker, Note("Guessing", text % values)
 
 
 def cites(task: Task) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from math import comb
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
@@ -18,7 +20,12 @@ from django.utils.translation import gettext_lazy
 from numpy.typing import NDArray
 
 from annotation.models import PaymentDetails, Project, WorkerOrigin
-from crowdqc.numbers import count, percent, plural
+from annotation.task_types.labels.fields import UNSURE
+from annotation.task_types.pairwise.sides import FIRST, SECOND
+from crowdqc.numbers import count, p_value, percent, plural
+from evaluation.methods.core.base import IntArray
+from evaluation.methods.workers import copies
+from evaluation.methods.workers.pair_fit import shared_pairs
 from evaluation.models import Run, RunFigure
 from evaluation.runs.official.selectors import official_runs
 from evaluation.runs.results import look_alikes
@@ -27,7 +34,9 @@ MOST_TOGETHER = 10  # workers on one network, such as a campus, that are still l
 # The newest of a project, whose answers are compared.
 MOST_ASSIGNMENTS, MOST_ANSWERS = 2_000, 10_000
 MOST_OF_ITEM = 50  # of these, of one item
-LEAST_SHARED = 3  # items that both answered
+LEAST_SHARED = 3  # items that both answered with texts
+MOST_CODES = 40  # different choices of a project that are told apart where chance is counted
+LEAST_ITEMS = 10  # with one answer to all of them
 LEAST_WRITTEN = 40  # characters of an answer that nobody writes twice by chance
 FAMILY_ERROR = 0.05  # pairs of a whole project that may be named by chance
 NETWORK = "network"  # the one kind that asks nobody to look: homes and offices share one
@@ -53,12 +62,15 @@ Pair = tuple[Workers, str, str]  # two workers, the kind, and the evidence
 
 
 def likenesses(
-    project: Project, runs: Mapping[int, Run] | None = None
+    project: Project,
+    runs: Mapping[int, Run] | None = None,
+    answers: Iterable[GivenAnswer] | None = None,
 ) -> dict[int, list[Likeness]]:
     """By worker, whom they resemble, the rarest kind of evidence first (six queries).
 
-    ``runs``: the official ones of the project's tasks, where they are known.
+    ``runs``: the official ones of the project's tasks; ``answers``: its ``newest_answers``.
     """
+    answers = newest_answers(project) if answers is None else answers
     if runs is None:
         runs = official_runs(project.tasks.values_list("pk", flat=True))
     of_runs = list(_same_votes(runs))
@@ -67,7 +79,7 @@ def likenesses(
         *_same_origins(project),
         *_same_references(project),
         *of_runs,
-        *(one for one in _same_answers(project) if one[0] not in named),
+        *(one for one in _same_answers(answers) if one[0] not in named),
     ]
     people = {worker for both, *_ in pairs for worker in both}
     rows = project.memberships.filter(role="worker", pk__in=people)
@@ -97,13 +109,16 @@ def _same_votes(runs: Mapping[int, Run]) -> Iterator[Pair]:
     for data in figures.order_by("run_id").values_list("data", flat=True):
         for row in data["rows"]:
             one, other = sorted(row["workers"])
-            told = {
-                "agreement": percent(row["agreement"]),
-                "n": count(int(row["shared"])),
-                "expected": percent(row["expected"]),
-            }
-            text = _("%(agreement)s same answers of %(n)s, %(expected)s expected")
-            yield (one, other), "votes", text % told
+            yield (one, other), "votes", _agreement(row)
+
+
+def _agreement(row: Mapping[str, Any]) -> str:
+    figures = {
+        "agreement": percent(row["agreement"]),
+        "n": count(int(row["shared"])),
+        "expected": percent(row["expected"]),
+    }
+    return _("%(agreement)s same answers of %(n)s, %(expected)s expected") % figures
 
 
 def _same_references(project: Project) -> Iterator[Pair]:
@@ -164,13 +179,14 @@ def _same_origins(project: Project) -> list[Pair]:
 
 # Two answers are the same where all their texts are, apart from case and spaces; where nothing was
 # written, where all their choices and marked stretches are. Short texts are taken as choices.
-SAME_ANSWERS = """
+# ``shown`` is all of an answer as its worker saw it: left and right, where sides were swapped.
+NEWEST_ANSWERS = """
 WITH newest AS MATERIALIZED (
     SELECT a.id FROM annotation_assignment a JOIN annotation_task t ON t.id = a.task_id
     WHERE t.project_id = %(project)s AND a.state = 'submitted' AND a.quiz IS NULL
     ORDER BY a.id DESC LIMIT %(assignments)s),
 given AS MATERIALIZED (
-    SELECT id, item_id, worker_id FROM annotation_answer
+    SELECT id, item_id, worker_id, flipped FROM annotation_answer
     WHERE assignment_id IN (SELECT id FROM newest) AND stage = 'main'
     ORDER BY id DESC LIMIT %(answers)s),
 texts AS (
@@ -179,42 +195,66 @@ texts AS (
         E'\\n' ORDER BY field, index)) AS hash
     FROM annotation_textvalue WHERE answer_id IN (SELECT id FROM given) GROUP BY answer_id),
 choices AS (
-    SELECT answer_id, md5(string_agg(said, E'\\n' ORDER BY said)) AS hash FROM (
-        SELECT answer_id, field || ' ' || code AS said FROM annotation_choicevalue
-        WHERE answer_id IN (SELECT id FROM given)
+    SELECT answer_id, md5(string_agg(said, E'\\n' ORDER BY said)) AS hash,
+           md5(string_agg(shown, E'\\n' ORDER BY shown)) AS shown, bool_or(declined) AS declined
+    FROM (
+        SELECT c.answer_id, c.field || ' ' || c.code AS said,
+               c.field || ' ' || CASE WHEN g.flipped AND c.code = %(first)s THEN %(second)s
+               WHEN g.flipped AND c.code = %(second)s THEN %(first)s ELSE c.code END AS shown,
+               c.field = 'declined' OR c.code = %(unsure)s AS declined
+        FROM annotation_choicevalue c JOIN given g ON g.id = c.answer_id
         UNION ALL
-        SELECT answer_id, concat_ws(' ', field, target, start, "end") FROM annotation_spanvalue
-        WHERE answer_id IN (SELECT id FROM given)) every
+        SELECT answer_id, concat_ws(' ', field, target, start, "end"),
+               concat_ws(' ', field, target, start, "end"), false
+        FROM annotation_spanvalue WHERE answer_id IN (SELECT id FROM given)) every
     GROUP BY answer_id)
-SELECT given.item_id, given.worker_id, coalesce(texts.written, false),
-       coalesce(texts.hash, choices.hash)
-FROM given LEFT JOIN texts ON texts.answer_id = given.id
+SELECT item.task_id, given.item_id, given.worker_id, coalesce(texts.written, false),
+       coalesce(texts.hash, choices.hash), concat_ws(' ', texts.hash, choices.shown),
+       coalesce(choices.declined, false)
+FROM given JOIN annotation_item item ON item.id = given.item_id
+LEFT JOIN texts ON texts.answer_id = given.id
 LEFT JOIN choices ON choices.answer_id = given.id
 WHERE texts.hash IS NOT NULL OR choices.hash IS NOT NULL
 ORDER BY given.id DESC
 """
+Items = Mapping[int, Mapping[int, str]]  # item -> worker -> a hash of the answer
 Shares = dict[Workers, list[int]]  # of two workers: the items that both answered, and the same
 
 
-def _same_answers(project: Project) -> list[Pair]:
+class GivenAnswer(NamedTuple):
+    """An answer as it is compared with others."""
+
+    task: int
+    item: int
+    worker: int
+    is_written: bool
+    content: str  # a hash
+    shown: str  # a hash of it as the worker saw it
+    declined: bool
+
+
+def newest_answers(project: Project) -> list[GivenAnswer]:
+    """Return the answers of the project's newest assignments, the newest first; one query."""
+    limits = {"assignments": MOST_ASSIGNMENTS, "answers": MOST_ANSWERS, "written": LEAST_WRITTEN}
+    codes = {"first": FIRST, "second": SECOND, "unsure": UNSURE}
+    with connection.cursor() as cursor:
+        cursor.execute(NEWEST_ANSWERS, {"project": project.pk, **limits, **codes})
+        return [GivenAnswer(*row) for row in cursor.fetchall()]
+
+
+def _same_answers(answers: Iterable[GivenAnswer]) -> list[Pair]:
     """Pairs of workers who gave the same texts or choices more often than chance explains.
 
     Texts are held against how often any two of them are the same. Choices are not: two good
-    workers agree more than others do. They are held against whom either of the two is most like
-    otherwise. Of quality beyond that only runs know (``_same_votes``).
+    workers agree more than others do. They are held against what their quality explains.
     """
-    with connection.cursor() as cursor:
-        limits = {"assignments": MOST_ASSIGNMENTS, "answers": MOST_ANSWERS}
-        limits["written"] = LEAST_WRITTEN
-        cursor.execute(SAME_ANSWERS, {"project": project.pk, **limits})
-        rows = cursor.fetchall()
     texts: dict[int, dict[int, str]] = defaultdict(dict)
     choices: dict[int, dict[int, str]] = defaultdict(dict)
-    for item, worker, written, said in rows:
-        given = (texts if written else choices)[item]
+    for one in answers:
+        given = (texts if one.is_written else choices)[one.item]
         if len(given) < MOST_OF_ITEM:
-            given[worker] = said
-    return [*_same_texts(_shares(texts.values())), *same_choices(_shares(choices.values()))]
+            given[one.worker] = one.content
+    return [*_same_texts(_shares(texts.values())), *_same_choices(choices)]
 
 
 def _shares(items: Iterable[Mapping[int, str]]) -> Shares:
@@ -260,33 +300,83 @@ def _same_texts(shares: Shares) -> Iterator[Pair]:
             yield both, "text", text % told
 
 
-def same_choices(shares: Shares) -> Iterator[Pair]:
-    """Yield pairs who agree more than either does with anybody else, and not by chance."""
-    best: dict[int, list[tuple[float, int, int, int]]] = defaultdict(list)
-    for (one, other), (shared, same) in shares.items():
-        if shared >= LEAST_SHARED:
-            chance = (same + 1) / (shared + 2)
-            best[one].append((chance, same, shared, other))
-            best[other].append((chance, same, shared, one))
-    nearest = {worker: sorted(own, reverse=True)[:2] for worker, own in best.items()}
-    found = []
-    for (one, other), (shared, same) in sorted(shares.items()):
-        beside = [
-            row
-            for worker, like in ((one, other), (other, one))
-            for row in nearest.get(worker, ())
-            if row[3] != like
-        ]
-        if beside and shared >= LEAST_SHARED:
-            found.append(((one, other), shared, same, max(beside)))
-    chances = [(shared, same, beside[0]) for _both, shared, same, beside in found]
-    rare = _are_rare(chances, len(shares))
-    for (both, shared, same, (_chance, alike, of, _who)), is_rare in zip(found, rare, strict=True):
-        if is_rare:
-            told = {"same": count(same), "shared": count(shared)}
-            told |= {"alike": count(alike), "of": count(of)}
-            text = _(
-                "same answers on %(same)s of %(shared)s items (with anybody else at most %(alike)s "
-                "of %(of)s)"
-            )
-            yield both, "choice", text % told
+def _same_choices(items: Items) -> Iterator[Pair]:
+    """Yield pairs who agree more than their quality explains, held against the others."""
+    rows = [(worker, item, said) for item, given in items.items() for worker, said in given.items()]
+    if not rows:
+        return
+    people, worker = np.unique([row[0] for row in rows], return_inverse=True)
+    item = np.unique([row[1] for row in rows], return_inverse=True)[1]
+    code = np.unique([row[2] for row in rows], return_inverse=True)[1]
+    by_item = partial(shared_pairs, worker, item, workers=len(people), least=copies.LEAST_SHARED)
+    pairs = replace(by_item(_within(item, code)), chance=by_item(_few_codes(code)).chance)
+    for row in copies.alike_pairs(pairs, len(people)).pair.rows():
+        both = sorted(int(people[row[name]]) for name in ("worker_a", "worker_b"))
+        yield (both[0], both[1]), "choice", _agreement(row)
+
+
+def _within(item: IntArray, code: IntArray) -> IntArray:
+    """Number the codes of each item from 0, which keeps apart what differs on one item."""
+    found, place = np.unique(np.stack([item, code]), axis=1, return_inverse=True)
+    first = np.searchsorted(found[0], found[0])
+    own: IntArray = (np.arange(found.shape[1]) - first)[place.ravel()]
+    return own
+
+
+def _few_codes(code: IntArray) -> IntArray:
+    """Keep the most frequent codes apart, and spread the rare ones over as many."""
+    order = np.argsort(-np.bincount(code), kind="stable")
+    rank = np.argsort(order, kind="stable")[code]
+    own: IntArray = np.where(rank < MOST_CODES, rank, MOST_CODES + rank % MOST_CODES)
+    return own
+
+
+# Always one answer -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SameOption:
+    """One answer that a worker gave to all items of a task, and how common it is with others."""
+
+    items: int
+    share: float  # of what others answered to these items
+    chance: float  # of giving it to all of them with that share
+
+    def __str__(self) -> str:
+        values = {"items": plural(self.items, "item"), "share": percent(self.share)}
+        text = _("same answer to all %(items)s; others gave it in %(share)s, by chance %(chance)s")
+        return text % {**values, "chance": p_value(self.chance)}
+
+
+def same_options(answers: Iterable[GivenAnswer]) -> dict[tuple[int, int], SameOption]:
+    """By task and worker, who always gives one answer where others rarely do.
+
+    Answers that say "I don't know" are none. Nobody is compared with fewer answers of others than
+    there are items, so that whoever is the first is not flagged.
+    """
+    tasks: dict[int, dict[int, dict[int, str]]] = defaultdict(lambda: defaultdict(dict))
+    for one in answers:
+        if not one.declined:
+            tasks[one.task][one.item].setdefault(one.worker, one.shown)
+    found = {}
+    for task, items in tasks.items():
+        own: dict[int, list[int]] = defaultdict(list)
+        said: dict[int, set[str]] = defaultdict(set)
+        for item, given in items.items():
+            for worker, answer in given.items():
+                own[worker].append(item)
+                said[worker].add(answer)
+        for worker, mine in own.items():
+            if len(said[worker]) > 1 or len(mine) < LEAST_ITEMS:
+                continue
+            others = [
+                answer in said[worker]
+                for item in mine
+                for other, answer in items[item].items()
+                if other != worker
+            ]
+            share = (sum(others) + 1) / (len(others) + 2)
+            chance = share ** len(mine)
+            if len(others) >= len(mine) and chance * len(own) < FAMILY_ERROR:
+                found[task, worker] = SameOption(len(mine), sum(others) / len(others), chance)
+    return found

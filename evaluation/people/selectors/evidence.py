@@ -6,7 +6,7 @@ Evidence for whoever reads it. Nothing acts on it: no score, payout, rejection o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -29,8 +29,8 @@ from annotation.work.selectors.speed import paces_by_assignment
 from crowdqc.database.quantiles import seconds_between
 from crowdqc.numbers import count
 from evaluation.models import Run
-from evaluation.payouts.selectors.evidence import KINDS, cites, notes
-from evaluation.payouts.selectors.likeness import Likeness, likenesses
+from evaluation.payouts.selectors.evidence import KINDS, Note, cites, notes, worker_notes
+from evaluation.payouts.selectors.likeness import GivenAnswer, Likeness, likenesses, newest_answers
 from evaluation.people.selectors.scores import beside_medians_by_worker
 from evaluation.runs.official.selectors import official_runs
 
@@ -78,7 +78,17 @@ class WorkerEvidence:
     @cached_property
     def alike(self) -> dict[int, list[Likeness]]:
         """By worker, whom they resemble, the rarest kind of evidence first."""
-        return likenesses(self.project, self.runs)
+        return likenesses(self.project, self.runs, self.answers)
+
+    @cached_property
+    def answers(self) -> list[GivenAnswer]:
+        """The newest answers of the project, as they are compared with each other."""
+        return newest_answers(self.project)
+
+    @cached_property
+    def noted(self) -> dict[tuple[int, int], list[Note]]:
+        """By task and worker, what stands out in all of their work there."""
+        return worker_notes(self.runs, self.answers)
 
     @cached_property
     def below_median(self) -> set[int]:
@@ -98,12 +108,12 @@ class WorkerEvidence:
     @cached_property
     def flagged(self) -> set[int]:
         """Workers with an open flag among the newest work that awaits review."""
-        return set(_flags(self.project, self.project.memberships.values("pk")))
+        return set(_flags(self.project, self.project.memberships.values("pk"), self.noted))
 
     def summaries(self, workers: Collection[int]) -> dict[int, WorkerSummary]:
         """What the rows of these workers say; a fixed number of queries."""
         sides = beside_medians_by_worker(self.runs, workers)
-        flags = _flags(self.project, workers)
+        flags = _flags(self.project, workers, self.noted)
         return {
             pk: WorkerSummary(
                 boards=len(sides.get(pk, ())),
@@ -116,7 +126,11 @@ class WorkerEvidence:
         }
 
 
-def _flags(project: Project, workers: Collection[int] | QuerySet[Any]) -> dict[int, list[str]]:
+def _flags(
+    project: Project,
+    workers: Collection[int] | QuerySet[Any],
+    noted: Mapping[tuple[int, int], Sequence[Note]],
+) -> dict[int, list[str]]:
     """By worker, what stands out in their work that awaits review, a kind with its number.
 
     A ``+`` follows the numbers where more work waits than is looked at.
@@ -139,6 +153,7 @@ def _flags(project: Project, workers: Collection[int] | QuerySet[Any]) -> dict[i
             cites=cited[row.task],
             pace=paces.get(row.pk),
         )
+        found = [*found, *noted.get((row.task, row.worker), ())]
         kinds.setdefault(row.worker, Counter()).update(note.kind for note in found if note.look)
     return {
         worker: [f"{KINDS[kind]} {count(n)}{more}" for kind, n in sorted(own.items())]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 from uuid import uuid4
 
+import numpy as np
 import pytest
 from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
-from annotation.models import Assignment, Membership
+from annotation.models import Assignment, Membership, Task
 from annotation.payouts.actions.proposals import ProposedLine, propose_payout
 from annotation.payouts.selectors.proposals import WorkFacts
 from annotation.work.selectors.log import LogSummary
@@ -18,9 +20,12 @@ from annotation.work.selectors.speed import Pace
 from evaluation.models import AnswerScore, Run, RunState, WorkerScore
 from evaluation.payouts.selectors import evidence
 from evaluation.payouts.selectors.card import card, paste_sources
-from evaluation.payouts.selectors.likeness import likenesses, same_choices
+from evaluation.payouts.selectors.likeness import likenesses
 from evaluation.payouts.selectors.review import evidence_of_waiting
+from evaluation.people.selectors.evidence import WorkerEvidence
+from tests.evaluation.corpora import labels as corpus
 from tests.evaluation.corpora.official_runs import make_official
+from tests.evaluation.labels.test_runs import scored
 from tests.support import factories
 from tests.support.factories import World
 
@@ -131,12 +136,76 @@ def test_answers_that_everybody_gives_are_no_likeness(world: World) -> None:
     assert likenesses(world.project) == {}
 
 
-def test_choices_are_held_against_whom_one_is_most_like_otherwise() -> None:
-    copies = {(1, 2): [8, 8], (1, 3): [8, 4], (2, 3): [8, 4]}
-    assert [both for both, *_ in same_choices(copies)] == [(1, 2)]
-    # Good workers agree, and one who guesses makes no copies of them.
-    good = {(1, 2): [8, 8], (1, 3): [8, 8], (2, 3): [8, 8], (1, 4): [8, 3], (2, 4): [8, 3]}
-    assert list(same_choices(good)) == []
+def labelled(*people: Callable[[int], str], items: int = 20) -> tuple[Task, list[int]]:
+    """A task whose items got a label of everybody; ``people`` name their label of an item."""
+    task = corpus.make_task(items=items, redundancy=len(people))
+    found, workers = list(task.items.order_by("position")), []
+    for label in people:
+        worker = factories.make_worker(project=task.project)
+        given = [(item, label(at)) for at, item in enumerate(found)]
+        for start in range(0, items, 5):
+            corpus.add_labels(task, worker, given[start : start + 5])
+        workers.append(worker.pk)
+    return task, workers
+
+
+def careful(*wrong: int) -> Callable[[int], str]:
+    """Label as the items deserve, but for some."""
+    return lambda at: corpus.truth(at + 1 if at in wrong else at)
+
+
+def kinds_by_worker(task: Task) -> dict[int, set[str]]:
+    rows = evidence_of_waiting(task)[0]
+    found: dict[int, set[str]] = {row.assignment.worker_id: set() for row in rows}
+    for row in rows:
+        found[row.assignment.worker_id] |= {note.kind for note in row.notes}
+        assert row.look_first == bool(row.notes)
+    return found
+
+
+def test_who_presses_one_option_is_flagged_and_not_the_careful_beside_them() -> None:
+    task, (one, two, same) = labelled(
+        careful(3, 7), careful(11), lambda at: corpus.CODES[0], items=20
+    )
+    assert kinds_by_worker(task) == {one: set(), two: set(), same: {"Same"}}
+    assert WorkerEvidence(task.project).flagged == {same}
+
+
+def test_one_usual_answer_and_unsure_ones_are_no_flag() -> None:
+    def usual(at: int) -> str:
+        return corpus.CODES[at in (4, 9)]
+
+    task, _people = labelled(usual, usual, lambda at: corpus.CODES[0], lambda at: "unsure")
+    assert not any(kinds_by_worker(task).values())
+
+
+def test_equal_choices_are_held_against_three_others_who_do_not_guess() -> None:
+    rng = np.random.default_rng(1)
+
+    def guess() -> Callable[[int], str]:
+        drawn = rng.integers(0, 3, 60)
+        return lambda at: corpus.CODES[drawn[at]]
+
+    others = [careful(*rng.integers(0, 60, 6)) for _ in range(4)]
+    copied = guess()
+    task, people = labelled(copied, copied, *others, items=60)
+    assert {pk: one.worker for pk, [one] in likenesses(task.project).items()} == {
+        people[0]: people[1],
+        people[1]: people[0],
+    }
+    task, _people = labelled(*others[:2], guess(), guess(), guess(), items=60)
+    assert likenesses(task.project) == {}
+
+
+def test_who_a_run_cannot_tell_from_guessing_is_flagged_once_that_is_sure() -> None:
+    rng = np.random.default_rng(2)
+    drawn = rng.integers(0, 3, 200)
+    others = [careful(*rng.integers(0, 200, 20)) for _ in range(4)]
+    task, people = labelled(*others, lambda at: corpus.CODES[drawn[at]], items=200)
+    assert not any(kinds_by_worker(task).values())
+    scored(task)
+    flagged = {pk: kinds for pk, kinds in kinds_by_worker(task).items() if kinds}
+    assert flagged == {people[-1]: {"Guessing"}}
 
 
 def test_absence_is_told_as_a_share_of_the_time() -> None:
