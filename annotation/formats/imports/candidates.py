@@ -235,7 +235,7 @@ class Candidates(Importer):
 def _own_key(values: Mapping[str, str], known: KnownCandidates) -> str:
     """Return the row's id, or another one where the same text has it on a topic of other tasks."""
     key, topic, there = values["key"], values["topic"], known.texts.get(values["key"])
-    contents = (content_of(one, values["text"]) for one in known.prompts.others(topic))
+    contents = (content_of(one, values["text"]) for one in known.prompts.other_topics(topic))
     if there is None or not any(is_same_text(there, one) for one in contents):
         return key
     return f"{key[: 119 - len(topic)]}-{topic}"

@@ -33,7 +33,7 @@ class PromptTopics:
         name = topic_of_prompt(prompt)
         return self.held.get(name) or next(one for one in _names(name) if one not in self.taken)
 
-    def others(self, topic: str) -> list[str]:
+    def other_topics(self, topic: str) -> list[str]:
         """Return the other topics of the project on the same prompt."""
         names = itertools.takewhile(self.taken.__contains__, _names(topic[:LENGTH]))
         return [one for one in names if one != topic]
