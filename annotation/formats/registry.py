@@ -46,9 +46,14 @@ from annotation.formats.imports.pairs import Pairs
 from annotation.formats.imports.ratings import Documents, Ratings
 from annotation.formats.imports.tables.answers import AnswerTable
 from annotation.formats.imports.tables.base import Fit, TableReader
-from annotation.formats.imports.tables.comparisons import ComparisonTable
+from annotation.formats.imports.tables.comparisons import (
+    ComparisonTable,
+    reason_of_verdicts,
+    verdicts_in,
+)
 from annotation.formats.imports.tables.label_studio import LabelStudioTable
 from annotation.formats.imports.tables.labels import LabelMatrix, LabelTable
+from annotation.formats.imports.tables.nested import reason_of_nested
 from annotation.formats.imports.tables.ratings import RatingTable
 from annotation.formats.imports.think_aloud import Attributes, Samples
 from annotation.formats.imports.tools.arena import Battles
@@ -513,9 +518,16 @@ def recognise_table(columns: Sequence[str], rows: Sequence[Row]) -> tuple[str, d
     sides = {"model_a", "model_b"} <= named.keys()
     says_who_won = "winner" in named and not is_usual(named["winner"])
     is_open = says_who_won or not any(map(is_usual, columns))  # unclear who won, or nobody judged
+    if slug != ComparisonTable.slug and verdicts_in(columns, rows, named):
+        return ComparisonTable.slug, fits
     if sides and is_open and slug in ("", LabelTable.slug):
         return ComparisonTable.slug, fits
     return slug or LabelTable.slug, fits
+
+
+def reason_of_table(columns: Sequence[str], rows: Sequence[Row]) -> str:
+    """Say why the columns of a table do not tell who gave what, where something else does."""
+    return reason_of_verdicts(columns, rows) or reason_of_nested(rows)
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,8 @@ def reason_against(file: ImportFile) -> str:
 
 
 def _unread_sentence(file: ImportFile) -> str:
+    if reason := file.sheet.get("reason"):
+        return str(reason)
     names = [one["label"].lower() for one in file.found["unmapped"]]
     return KINDS[file.kind].reader.unread_sentence(file.found["mapping"], names)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from annotation.files.reading.recognise import is_usual
+from annotation.files.reading.recognise import ITEMS, is_usual, named_column
 
 WRAPPERS = ("data", "rows", "records", "results", "items", "examples")
 PLAIN = (str, int, float, type(None))
@@ -66,8 +66,12 @@ def _by_index(raw: Mapping[str, Any]) -> Rows | None:
     if sum(map(is_usual, raw)) > 1:
         rows = [{name: raw[name][at] for name in raw} for at in inner[0]]
         return Rows(rows, _("Read as an object for each column."))
-    if sum(map(is_usual, inner[0])) > 1:
-        return Rows(inner, _("Read as an object for each row."))
+    holds_more = len(inner) > 1 and not all(isinstance(one, PLAIN) for one in inner[0].values())
+    if holds_more or sum(map(is_usual, inner[0])) > 1:
+        rows = inner
+        if not named_column(inner[0], ITEMS):
+            rows = [{"item": key, **one} for key, one in raw.items()]
+        return Rows(rows, _("Read as an object for each row."))
     return None
 
 

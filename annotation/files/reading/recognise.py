@@ -27,7 +27,8 @@ WORKERS = (
     "performer", "user", "user_id", "labeler", "labeller", "judge", "!amt_worker_ids",
     "participant", "participant_id", "respondent", "respondent_id", "prolific_id",
     "prolific_pid", "username", "user_name", "rater_name", "annotator_name", "coder_name",
-    "submitter", "submitted_by", "email", "email_address", "author_user_id",
+    "submitter", "submitted_by", "email", "email_address", "author_user_id", "evaluator",
+    "created_by", "annotated_by", "labeled_by", "annotator_index", "annotator_idx",
     # German and Spanish
     "bewerter", "bewerterin", "kodierer", "kodiererin", "juror", "jurorin", "jury", "person",
     "teilnehmer", "teilnehmerin", "nutzer", "schüler", "schülerin", "student", "pupil",
@@ -43,7 +44,7 @@ ITEMS = (
     "unit", "unit_id", "document", "document_id", "orig_id", "instance_id", "text_id", "doc_id",
     "image_id", "sentence_id", "claim_id", "tweet_id", "post_id", "comment_id", "hit_id",
     "trace_id", "identifier", "id", "key", "record_id", "subject_ids", "image",
-    "image_url",
+    "image_url", "source_ref",
     "objekt", "element", "aufgabe", "frage", "elemento", "pregunta", "tarea",
 )  # fmt: skip
 # Numbers of rows, cases or pairs: an item where the values repeat as those of items do.
@@ -64,6 +65,10 @@ VOTES = (
     "worker", "hit", "run", "survey", "project", "form", "log", "record", "uu", "system", "model",
 )  # fmt: skip
 GOLD = ("gold", "gold_label", "truth", "true_label", "ground_truth", "correct", "known_answer")
+HOLDS_VOTES = re.compile(
+    rf'\[\{{.*"(?:{"|".join((*LABELS, "judgment", "judgement", "preference", "score"))})"\s*:',
+    re.IGNORECASE | re.DOTALL,
+)  # a list of objects in a cell
 WORDS_OF_NAME = 4
 REPEATS = 1.5  # rows of a worker or item, on average, from which its column says something
 MOSTLY = 0.9  # share of rows that have to fit
@@ -328,6 +333,8 @@ def layout_of(columns: Sequence[str], rows: Iterable[Row], others: set[str]) -> 
         }
         for row in itertools.islice(rows, LOOKED_AT)
     ]
+    if any(HOLDS_VOTES.match(value) for row in looked for value in row.values()):
+        others = {*others, *(name for name in columns if not is_usual(name))}
     left = [name for name in columns if name and name not in others and _varies(name, looked)]
     try:
         found = recognise(left, looked)

@@ -28,7 +28,7 @@ from annotation.formats.actions.imports import import_sheet
 from annotation.formats.actions.media import open_upload
 from annotation.formats.imports.chats import reason_of_chats, reason_of_scores
 from annotation.formats.imports.tables.native import unfold
-from annotation.formats.registry import get_format, recognise_table
+from annotation.formats.registry import get_format, reason_of_table, recognise_table
 from annotation.formats.selectors.imports import CheckedFile, check_rows, remembered_columns
 from annotation.formats.uploads.actions import ABANDONED, fail, finish
 from annotation.formats.uploads.addresses import fetch
@@ -299,6 +299,7 @@ def _read_rows(file: ImportFile) -> None:
                 "encoding": table.encoding,
                 "note": table.encoding_note,
                 "notes": table.notes,
+                "reason": reason_of_table(columns, looked) if fits_none else "",
                 "delimiter": table.delimiter,
                 "columns": columns,
                 "fits": {slug: [one.fits, one.said] for slug, one in fits.items()},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import shlex
 from argparse import ArgumentParser
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,12 @@ from django.core.management.base import BaseCommand, CommandError
 from annotation.files.reading.importer import Row, Sheet
 from annotation.files.reading.recognise import LOOKED_AT
 from annotation.files.reading.sheet import spooled
-from annotation.files.reading.sources import Source, of_bytes
+from annotation.files.reading.sources import Source, encodings_instead, of_bytes
 from annotation.files.reading.tables import Reading, open_table
 from annotation.formats.imports.chats import reason_of_chats, reason_of_scores
 from annotation.formats.imports.tables.base import SAME_FIELDS
 from annotation.formats.imports.tables.native import unfold
-from annotation.formats.registry import recognise_table
+from annotation.formats.registry import reason_of_table, recognise_table
 from annotation.formats.selectors.imports import CheckedFile, check_rows
 from crowdqc.errors import DomainError, Invalid
 from crowdqc.files.cells import csv_lines
@@ -82,6 +82,11 @@ class Command(BaseCommand):
             slug, found = open_file(options["file"], options["kind"], given, uses, reading)
             for line in columns_told(slug, found):
                 self.stderr.write(line, style_func=str)
+            if found.sheet.encoding == "Windows-1252" and not options["encoding"]:
+                for codec, _name, sample in encodings_instead(
+                    of_bytes(options["file"].read_bytes())
+                ):
+                    self.stderr.write(f"--encoding {codec}: {sample}", style_func=str)
             asked = Options(
                 seed=options["seed"],
                 reliable=options["reliable"],
@@ -162,12 +167,14 @@ def open_file(
             raise Invalid(one)
         if found.unmapped:
             names = [str(one.label).lower() for one in found.unmapped]
-            said = reader.unread_sentence(found.mapping, names)
+            looked = [*itertools.islice(sheet.rows, LOOKED_AT)]
+            said = reason_of_table(sheet.columns, looked)
             mend = f"Name the columns {KINDS[slug].needs}, or say {_options(own)}."
-            raise Invalid(
-                f"{said} The file has {', '.join(sheet.columns[:20])}.",
-                fields={"file": mend},
-            )
+            if not said:
+                said = reader.unread_sentence(found.mapping, names)
+                said += f" The file has {', '.join(sheet.columns[:20])}."
+                mend += f" {_other_kinds(slug, sheet, looked)}"
+            raise Invalid(said, fields={"file": mend})
     cannot = found.checked.about.get("cannot") or () if found.checked.good else ("", NOTHING)
     lacks_rows = not (found.checked.good or found.checked.about.get("offers"))
     if lacks_rows and (chats := reason_of_scores(source, path.name)):
@@ -193,6 +200,15 @@ def _refusing_chats(source: Source, name: str) -> Iterator[None]:
 def _options(own: set[str]) -> str:
     """The options that name columns of a kind with these fields."""
     return ", ".join(f"--{role}" for role, names in ROLES.items() if not own.isdisjoint(names))
+
+
+def _other_kinds(slug: str, sheet: Sheet, rows: Sequence[Row]) -> str:
+    """Which kinds read a file, or what there are besides this one."""
+    fits = recognise_table(sheet.columns, rows)[1]
+    reads = [f"--kind {one}" for one, fit in fits.items() if fit.fits and one != slug]
+    if reads:
+        return f"The file can be read with {' or '.join(reads)}."
+    return f"If it is of another kind, say --kind: {', '.join(one for one in fits if one != slug)}."
 
 
 def _kind_of(sheet: Sheet, given: Mapping[str, str]) -> str:

@@ -31,7 +31,7 @@ from annotation.formats.imports.tables.base import (
     offer_cases,
 )
 from annotation.formats.imports.tools.arena import ALSO, OUTCOMES, TOPIC, UNNAMED, VERDICT, Battles
-from annotation.formats.imports.winners import SAID, WINNERS
+from annotation.formats.imports.winners import SAID, WINNERS, winner_of
 from crowdqc.numbers import percent, plural
 
 SYSTEMS = ("model", "system", "generator", "candidate", "option")
@@ -67,7 +67,8 @@ TOPICS = (
     "prompt_id",
     *ALSO["question_id"],
 )
-TIES_OF_ORDER = ("tieinconsistent",)  # of judges who prefer by the side
+# Of judges who prefer by the side, and as language models say it that judge A and B.
+OFFERED_TIES = ("tieinconsistent", "c")
 BOTH = ("bothgood", "tiebothgood", "bothbad", "tiebothbad")  # are ties, too
 MOST_NUMBERED = 4  # different numbers in place of a winner
 ANONYMOUS, LEFT_OUT = "anony", "left out"
@@ -75,6 +76,8 @@ SIDE_NUMBERS = (1, 2)  # as AlpacaEval numbers the sides
 MOST_SIGNED = 10  # of preferences by sign
 AGAIN = 0.1  # share of repeats from which the rows are about texts of their own
 MOST_SYSTEMS = 2_000
+MOST_OF_VERDICT = 40  # characters
+_SIDES = {"model_a", "model_b"}
 
 
 class ComparisonTable(TableReader, Battles):
@@ -117,18 +120,22 @@ class ComparisonTable(TableReader, Battles):
     def guess(self, columns: Sequence[str], rows: Iterable[Row]) -> dict[str, str]:
         """Map fields to columns by name, and the item by its values where no name tells it."""
         named = guess(columns, self.fields)
+        verdicts = verdicts_in(columns, rows, named)
+        if len(verdicts) == 1:
+            named["winner"] = verdicts[0]
         item = "" if _ABOUT & named.keys() else _item_by_values(columns, rows, named)
         return {**named, "question_id": item} if item else named
 
     def fit(self, columns: Sequence[str], rows: Sequence[Row]) -> Fit:
         """Left and right are there, and the winner is one of them or a side."""
-        mapping = guess(columns, self.fields)
+        mapping = self.guess(columns, rows)
         if not {"model_a", "model_b"} <= mapping.keys():
             return Fit(False, "no columns of a left and a right one")
         if mapping.keys() & OUTCOMES.keys():
             return Fit(True, "a column for each outcome")
         if "winner" not in mapping:
-            return Fit(False, "no column with a winner")
+            said = reason_of_verdicts(columns, rows)
+            return Fit(False, said or "no column with a winner")
         told = [
             self._winner(
                 {name: row.values.get(column, "").strip() for name, column in mapping.items()}
@@ -157,7 +164,7 @@ class ComparisonTable(TableReader, Battles):
                 return "model_a"
             if said == raw.get("model_b"):
                 return "model_b"
-        return SAID.get(plain(said), said)
+        return winner_of(said)
 
     def raw(self, reader: Reader, row: Row) -> dict[str, str]:
         """Return a row's fields, with the winner as arena files write it."""
@@ -174,9 +181,10 @@ class ComparisonTable(TableReader, Battles):
         rows = _by_sign(reader, _by_middle(reader, _anonymous(reader, list(rows)), known))
         rows = _without_repeats(reader, rows)
         _note_ties(reader, rows)
+        _note_strength(reader, rows)
         super().read(reader, rows, {})
         checked, about = reader.checked, reader.checked.about
-        for value in {one.value for one in checked.problems if plain(one.value) in TIES_OF_ORDER}:
+        for value in {one.value for one in checked.problems if plain(one.value) in OFFERED_TIES}:
             offer(reader, "winner", value, "tie", _("Count as a tie"))
         _offer_sides(reader, {one.value for one in checked.problems})
         apart = None
@@ -196,6 +204,51 @@ class ComparisonTable(TableReader, Battles):
         if apart is not None and not (apart["left"][1] or apart["right"][1]):
             facts["warnings"].append(_no_item())
         about |= {**facts, "warnings": [*about.get("warnings", []), *facts["warnings"]]}
+
+
+def verdicts_in(columns: Sequence[str], rows: Iterable[Row], named: Mapping[str, str]) -> list[str]:
+    """The columns that say now that the left and now that the right one won; [] if one is named."""
+    if not named.keys() >= _SIDES or named.keys() & {"winner", *OUTCOMES}:
+        return []
+    looked = [row.values for row in itertools.islice(rows, LOOKED_AT)]
+    sides = [{name: row.get(named[name], "").strip() for name in _SIDES} for row in looked]
+    found = []
+    for column in columns:
+        given = [row.get(column, "").strip() for row in looked]
+        told = {
+            ComparisonTable._winner({**names, "winner": said})
+            for names, said in zip(sides, given, strict=True)
+            if said
+        }
+        is_short = max(map(len, given), default=0) <= MOST_OF_VERDICT
+        if (
+            column not in named.values()
+            and is_short
+            and told >= _SIDES
+            and told <= {*SAID.values()}
+        ):
+            found.append(column)
+    return found
+
+
+def reason_of_verdicts(columns: Sequence[str], rows: Iterable[Row]) -> str:
+    """Say which columns may each hold the winner, where they are several."""
+    named = guess(columns, ComparisonTable.fields)
+    verdicts = verdicts_in(columns, rows, named)
+    told = _("%(columns)s may each say who won: choose one as the winner.")
+    return told % {"columns": ", ".join(verdicts)} if len(verdicts) > 1 else ""
+
+
+def _note_strength(reader: Reader, rows: Iterable[Row]) -> None:
+    """Say that it is not read how clearly a side won, where verdicts say so."""
+    wordings: dict[str, str] = {}
+    for said in sorted({reader.value(row, "winner") for row in rows}):
+        first = wordings.setdefault(winner_of(said), said)
+        if first != said and winner_of(said) in _SIDES:
+            note = _("%(column)s: “%(one)s” and “%(other)s” count the same.")
+            told = {"column": reader.column("winner"), "one": first, "other": said}
+            reader.checked.notes.append(note % told)
+            return
 
 
 def _note_ties(reader: Reader, rows: Iterable[Row]) -> None:

@@ -117,11 +117,13 @@ PEOPLE = re.compile(
     r"[\W_]*(?:\d{1,4}|[a-z])?",
     re.IGNORECASE,
 )
+LEAST_PEOPLE = 2  # columns of numbered raters, from which the other ones describe the items
 FEW = 2  # times as many numbered columns as rows, from which the rows are workers
 TEXTS = (
     "item_text",
     "displayed_text",
     "sentence",
+    "instruction",
     *("satz", "kommentar", "texto", "frase", "comentario"),
     "content",
     "document",
@@ -154,7 +156,7 @@ class LabelTable(TableReader):
     fields: tuple[Field, ...] = (
         Field("worker", gettext_lazy("Worker"), True, WORKERS),
         Field("item", gettext_lazy("Item"), False, (*ITEMS, *NUMBERED), WHAT),
-        Field("label", gettext_lazy("Label"), True, LABELS),
+        Field("label", gettext_lazy("Label"), True, (*LABELS, "preference")),
         Field("gold", gettext_lazy("Known answer"), False, GOLD),
         Field("time", gettext_lazy("Time"), False, TIMES),
         replace(TEXT, either=WHAT),
@@ -331,7 +333,8 @@ class LabelMatrix(LabelTable):
             return Fit(True, _("a row for each %(column)s") % {"column": person})
         found, _kind = _matrix(columns, rows)
         # Numbers of all kinds may share values; a file without a header has no other columns.
-        if found is None or not (found.item or found.workers[:1] == (NAMELESS % 1,)):
+        is_named = found is not None and (found.item or _people_among(found.workers))
+        if found is None or not (is_named or found.workers[:1] == (NAMELESS % 1,)):
             return Fit(False, "no columns that share labels")
         return Fit(
             True,
@@ -460,7 +463,7 @@ def _matrix(columns: Sequence[str], rows: Iterable[Row]) -> tuple[Layout | None,
     usual = {same_name(name) for name in WORKERS}
     worker = next((name for name in columns if same_name(name) in usual), "")
     named = guess(columns, (Field("item", gettext_lazy("Item"), True, ITEMS),))
-    turned = bool(worker) and not named
+    turned = bool(worker) and not named and len(_people_among(columns)) < LEAST_PEOPLE
     if turned:  # the same matrix, whose rows are called items
         columns = ["item" if name == worker else name for name in columns]
         rows = (
@@ -473,12 +476,14 @@ def _matrix(columns: Sequence[str], rows: Iterable[Row]) -> tuple[Layout | None,
     texts = {name for name in columns[1:] if _is_text(name, looked)} | set(aside)
     known = named_column(columns, GOLD)
     cells = {name: {row.values.get(name, "").strip() for row in looked} for name in columns}
-    texts |= _beside(cells) - {known}
+    beside = _beside(cells) - {known, *named.values()}
+    texts |= beside
     found = layout_of(columns, looked, texts)
     if found is None or found.kind != WIDE:
         return None, False
     if turned:
         return replace(found, item=worker), True
+    aside = [*(name for name in columns if name in beside and name not in aside), *aside]
     texts_of = [name for name in aside if _are_new(row.values.get(name, "") for row in looked)]
     if not found.item and texts_of:  # a text names its row where nothing else does
         return replace(found, item=texts_of[0]), False
@@ -494,6 +499,26 @@ def _beside(cells: Mapping[str, set[str]]) -> set[str]:
         for name, values in cells.items()
         if is_summary(name)
         or (name.strip().casefold() in names and all(map(WHOLE.fullmatch, values - {""})))
+    } | _described(cells)
+
+
+def _people_among(columns: Iterable[str]) -> list[str]:
+    """The columns that are called as one of several raters: ``rater1``, ``Coder B``."""
+    return [
+        name for name in columns if PEOPLE.fullmatch(name) and not named_column([name], WORKERS)
+    ]
+
+
+def _described(cells: Mapping[str, set[str]]) -> set[str]:
+    """The columns beside those of numbered raters that hold other values, or say who was rated."""
+    people = _people_among(cells)
+    given = set[str]().union(*(cells[name] for name in people))
+    return {
+        name
+        for name, values in cells.items()
+        if len(people) >= LEAST_PEOPLE
+        and name not in people
+        and (named_column([name], WORKERS) or not values <= given)
     }
 
 

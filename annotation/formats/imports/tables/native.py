@@ -19,7 +19,7 @@ from annotation.files.reading.recognise import ITEMS, LABELS, WORKERS, is_usual,
 from annotation.files.reading.rows import Problem, Row
 from annotation.files.reading.tables import FILE, Event, Table
 from annotation.files.reading.values import as_text
-from annotation.formats.imports.tables import one_hot, won_lost
+from annotation.formats.imports.tables import nested, one_hot, won_lost
 from crowdqc.files.json_input import Unreadable, read_json
 
 Values = Mapping[str, str]
@@ -46,7 +46,7 @@ def unfold(table: Table) -> Table:
     Several options in a label of JSON are one, and the names of an archive's files are the worker
     or item that no column names.
     """
-    table = won_lost.fold(one_hot.fold(table))
+    table = won_lost.fold(nested.spread(one_hot.fold(table), _is_of_tool))
     is_json = table.kind in ("JSON", "JSONL")
     if not (is_json or FILE in table.columns or _tool_of(table.columns)):
         return table
@@ -91,6 +91,15 @@ def _tool_of(names: Collection[str]) -> Reader | None:
     if any(name.endswith(USERS) for name in names):
         return _read_argilla_set
     return next((read for marks, read in TOOLS if marks.issubset(names)), None)
+
+
+def _is_of_tool(values: Values) -> bool:
+    """Whether a tool wrote these, which has a reader of its own."""
+    if values.keys() >= LABEL_STUDIO or "completions" in values:
+        return True
+    read = _tool_of(values)
+    column, mark = OWN.get(read, ("", ""))
+    return read is not None and mark in values.get(column, "")
 
 
 def _with_labels(values: Values) -> Values:
@@ -338,6 +347,12 @@ TOOLS: tuple[tuple[set[str], Reader], ...] = (
     ({POTATO}, _read_potato),
     (INCEPTION, _read_inception),
 )
+LABEL_STUDIO = {"data", "annotations"}
+# By what a column of a common name is told to be that of a tool.
+OWN: Mapping[Reader | None, tuple[str, str]] = {
+    _read_doccano: ("annotations", '"user"'),
+    _read_sagemaker: ("answers", '"workerId"'),
+}
 # What a row lacks of which a reader takes nothing, by its column.
 EMPTY: Mapping[Reader | None, tuple[str, str]] = {
     _read_argilla: ("responses", gettext_noop("It has no submitted response.")),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from django.utils.translation import gettext as _
 
 from annotation.files.reading.importer import plain
+from annotation.files.reading.recognise import LOOKED_AT
 from annotation.files.reading.rows import Problem, Row
 from annotation.files.reading.tables import Event, Table
 from annotation.files.reading.values import TRUTHS
@@ -41,16 +43,25 @@ WORST = {
 }
 
 
+COUNTED = re.compile(r"(?:n|num|count)?(?:wins?|won|victor(?:y|ies)|siege|victorias)([12ab])")
+
+
 def fold(table: Table) -> Table:
     """A table of a winner and a loser as one of two sides; others stay as they are.
 
-    Raises Invalid where the best and the worst of several are named.
+    Raises Invalid where the best and the worst of several are named, or wins are counted.
     """
-    names: list[str] = table.columns
-    if table.kind in ("JSON", "JSONL"):  # whose columns come up while it is read
-        held = list(itertools.islice(table.events, 1))
-        names = [name for one in held if isinstance(one, Row) for name in one.values]
-        table = replace(table, events=itertools.chain(held, table.events))
+    held = list(itertools.islice(table.events, LOOKED_AT))
+    rows = [one.values for one in held if isinstance(one, Row)]
+    table = replace(table, events=itertools.chain(held, table.events))
+    names = table.columns  # of JSON, those that came up in the rows
+    counts = [name for name in names if COUNTED.fullmatch(plain(name))]
+    given = {row.get(name, "").strip() for row in rows for name in counts} - {""}
+    if len(counts) > 1 and all(map(str.isdecimal, given)) and max(map(int, given), default=0) > 1:
+        raise Invalid(
+            _("%(columns)s count how often each one won.") % {"columns": ", ".join(counts)},
+            fields={"file": _("Write a row for each comparison: left, right and winner.")},
+        )
     best, worst = (_called(names, words) for words in (BEST, WORST))
     if best and worst:
         raise Invalid(
