@@ -112,7 +112,7 @@ def platform_ids(worker: Membership) -> list[tuple[str, str]]:
         return []
     rows = worker.visits.order_by("recruitment__kind", "participant").distinct()
     found = rows.values_list("recruitment__kind", "participant")[:MOST_IDS]
-    return [(Recruitment.Kind(kind).label, participant) for kind, participant in found]
+    return [(str(Recruitment.Kind(kind).label), participant) for kind, participant in found]
 
 
 def is_staff_of(access_user: object, project_id: int) -> bool:

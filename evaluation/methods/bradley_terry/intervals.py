@@ -382,12 +382,16 @@ def bootstrapped(
         draws[b], shared[b] = layout.centred(again.point.merit), again.point.shared
     wide, wide_shared = _redrawn_widening(cells, model, found, units, shares, rng=rng)
     nodes, whole = shares.nodes, shares.whole
+    low, high = _percentiles(draws, _reach(nodes, level) * wide)
+    shared_low, shared_high = _percentiles(shared, _reach(whole, level) * wide_shared)
     return Spread(
         draws.std(axis=0) * wide,
-        *_percentiles(draws, _reach(nodes, level) * wide),
+        low,
+        high,
         *_ranks(layout, merit, draws, nodes, wide=wide, level=_rank_level(settings), hooks=hooks),
         shared.std(axis=0),
-        *_percentiles(shared, _reach(whole, level) * wide_shared),
+        shared_low,
+        shared_high,
         nodes,
     )
 
