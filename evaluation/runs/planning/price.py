@@ -40,7 +40,7 @@ class Price:
     def pay_per_answer(self) -> Decimal:
         """The pay of one answer: exact, or with digits enough for the pay of an assignment."""
         exact = self.pay / max(1, self.per_assignment)
-        short = exact.quantize(Decimal(1).scaleb(-EXACT_DIGITS))
+        short = round(exact, EXACT_DIGITS)
         return short if short == exact else round(exact, 2 + len(str(self.per_assignment)))
 
     def cost(self, answers: int, items: int = 0) -> Decimal:
