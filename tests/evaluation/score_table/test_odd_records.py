@@ -206,10 +206,14 @@ def test_counts_of_wins_are_refused_as_such(tmp_path: Path) -> None:
         open_file(path)
 
 
-@pytest.mark.parametrize("by", ["participant", "author"])
-def test_numbered_raters_are_the_workers_beside_who_was_rated(by: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("by", "name"), [("participant", ""), ("author", "a")])
+def test_numbered_raters_are_the_workers_beside_who_was_rated(
+    by: str, name: str, tmp_path: Path
+) -> None:
     path = tmp_path / "wide.csv"
-    rows = (f"{n // 4 + 1},prompt {n % 2},{n % 5 + 1},NA,{(n + 1) % 5 + 1}" for n in range(12))
+    rows = (
+        f"{name}{n // 4 + 1},prompt {n % 2},{n % 5 + 1},NA,{(n + 1) % 5 + 1}" for n in range(12)
+    )
     path.write_text(text(f"{by},prompt,rater1,rater2,rater3", *rows))
     kind, found = open_file(path)
     assert kind == "label_matrix"

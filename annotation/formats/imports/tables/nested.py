@@ -48,7 +48,7 @@ class Question(str):
 
 
 @dataclass(frozen=True)
-class Found:
+class NestedVotes:
     """Objects of votes within a record, by path, and where their list is."""
 
     path: Path
@@ -117,7 +117,7 @@ def _events(
             if key in alike or len(path) == 1 or isinstance(path[-1], Question)
         }
         shared = named.of(outer)
-        for one in found or [Found((), [{}])]:
+        for one in found or [NestedVotes((), [{}])]:
             own = shared | ({LIST: one.path[-1]} if len(found) > 1 else {})
             for vote in one.votes:
                 values = own | named.of({(VOTE, *path): said for path, said in vote.items()})
@@ -192,7 +192,7 @@ def _leaves(
             yield here, said
 
 
-def _votes_in(record: Mapping[str, Any]) -> list[Found]:
+def _votes_in(record: Mapping[str, Any]) -> list[NestedVotes]:
     """Lists of a record whose objects each name a worker, or an item where it names the worker."""
     mine = dict(_leaves(record))
     names_items = _names_one(mine, WORKERS) and not _names_one(mine, ITEMS)
@@ -203,7 +203,7 @@ def _votes_in(record: Mapping[str, Any]) -> list[Found]:
             names_items and all(_names_one(vote, ITEMS) for vote in votes)
         )
         if is_named and any(map(_says_one, votes)):
-            found.append(Found(path, votes))
+            found.append(NestedVotes(path, votes))
     return found
 
 
@@ -259,7 +259,7 @@ def _says_one(vote: Mapping[Path, Any]) -> bool:
     return any(_called(path, VOTES) or isinstance(path[-1], Question) for path in vote)
 
 
-def _names_repeat(found: Iterable[Found]) -> bool:
+def _names_repeat(found: Iterable[NestedVotes]) -> bool:
     """Whether what names workers or items are names, and stands in several objects."""
     names = [
         as_text(said)
