@@ -1,24 +1,27 @@
 """Addresses of the evaluation app: those of its packages, of runs, and the API's fallback."""
 
-from django.urls import include, path
+from django.urls import include
 
-from annotation.api.frame.base import Unknown
+from crowdqc.web.addresses import lazy_views, path
 from evaluation.deletion import urls as deletion
 from evaluation.installation import urls as installation
 from evaluation.live import urls as live
 from evaluation.llm_runs import urls as llm_runs
 from evaluation.moving import urls as moving
-from evaluation.official import api as official
 from evaluation.operations import urls as operations
 from evaluation.organisations import urls as organisations
 from evaluation.panels import urls as panels
 from evaluation.payouts import urls as payouts
 from evaluation.people import urls as people
 from evaluation.replacement import urls as replacement
-from evaluation.runs import api, views
-from evaluation.runs.sharing import views as sharing
 from evaluation.score_table import urls as score_table
 from evaluation.writing import urls as writing
+
+with lazy_views():
+    from annotation.api.frame import base
+    from evaluation.official import api as official
+    from evaluation.runs import api, views
+    from evaluation.runs.sharing import views as sharing
 
 PACKAGES = (
     "free_text",
@@ -74,13 +77,20 @@ runs_api = [
         name="api_project_run",
     ),
     path(f"{RUN}cancel/", api.RunCancel.as_view(), name="api_run_cancel"),
-    *(
-        path(f"{RUN}scores/{kind}/", view.as_view(), name=f"api_scores_{kind}")
-        for kind, view in api.SCORES.items()
-    ),
+    path(f"{RUN}scores/workers/", api.WorkerScores.as_view(), name="api_scores_workers"),
+    path(f"{RUN}scores/systems/", api.SystemScores.as_view(), name="api_scores_systems"),
+    path(f"{RUN}scores/answers/", api.AnswerScores.as_view(), name="api_scores_answers"),
+    path(f"{RUN}scores/items/", api.ItemScores.as_view(), name="api_scores_items"),
+    path(f"{RUN}scores/labels/", api.ItemLabels.as_view(), name="api_scores_labels"),
     *(
         path(f"{TASK}scores/{kind}/", view.as_view(), name=f"api_task_scores_{kind}")
-        for kind, view in official.SCORES.items()
+        for kind, view in (
+            ("workers", official.WorkerScores),
+            ("systems", official.SystemScores),
+            ("answers", official.AnswerScores),
+            ("items", official.ItemScores),
+            ("labels", official.ItemLabels),
+        )
     ),
     path(f"{RUN}official/", official.Official.as_view(), name="api_official"),
 ]
@@ -114,5 +124,5 @@ urlpatterns = [
     path("work/", include(writing.work)),
     path("projects/<int:project_id>/", include([*project, *runs, *score_table.project])),
     *(path("api/", include(one)) for one in apis),
-    path("api/<path:rest>", Unknown.as_view(), name="api_unknown"),
+    path("api/<path:rest>", base.Unknown.as_view(), name="api_unknown"),
 ]

@@ -1,20 +1,21 @@
 """Addresses of joining, projects and their people, and of one's own account and tokens."""
 
-from django.urls import path
+from crowdqc.web.addresses import lazy_views, path
 
-from annotation.accounts import account_views as account
-from annotation.accounts.plugins import views as plugins
-from annotation.accounts.projects import member_views as members
-from annotation.accounts.projects import views as people
-from annotation.accounts.roles import views as roles
-from annotation.api.frame.base import SignedIn
+with lazy_views():
+    from annotation.accounts import account_views as account
+    from annotation.accounts.plugins import views as plugins
+    from annotation.accounts.projects import member_views as members
+    from annotation.accounts.projects import views as people
+    from annotation.accounts.roles import views as roles
+    from annotation.api.frame import base
 
 urlpatterns = [
     path("", people.home, name="home"),
     path("join/<str:token>/", people.join, name="join"),
     path("projects/", people.project_list, name="project_list"),
     path("projects/new/", people.project_new, name="project_new"),
-    path("signed-in", SignedIn.as_view(), name="signed_in"),
+    path("signed-in", base.SignedIn.as_view(), name="signed_in"),
     path("account/", account.account, name="account"),
     path("account/tokens/<int:token_id>/end/", account.token_revoke, name="account_token_revoke"),
 ]

@@ -1,24 +1,32 @@
 """Addresses of the API, its schema and its page."""
 
-from django.urls import URLPattern, URLResolver, include, path
-from rest_framework.views import APIView
+from __future__ import annotations
 
-from annotation.accounts.plugins import api as plugins
-from annotation.accounts.roles import api as roles
-from annotation.api import (
-    conversations,
-    files,
-    me,
-    notifications,
-    panels,
-    payments,
-    project,
-    recruitment,
-    staff,
-    work,
-)
-from annotation.api.frame import docs
-from annotation.payouts.corrections import api as corrections
+from typing import TYPE_CHECKING
+
+from django.urls import URLPattern, URLResolver, include
+
+from crowdqc.web.addresses import lazy_views, path
+
+if TYPE_CHECKING:
+    from rest_framework.views import APIView
+with lazy_views():
+    from annotation.accounts.plugins import api as plugins
+    from annotation.accounts.roles import api as roles
+    from annotation.api import (
+        conversations,
+        files,
+        me,
+        notifications,
+        panels,
+        payments,
+        project,
+        recruitment,
+        staff,
+        work,
+    )
+    from annotation.api.frame import docs
+    from annotation.payouts.corrections import api as corrections
 
 
 def endpoints(prefix: str, *rows: tuple[str, type[APIView], str]) -> list[URLPattern | URLResolver]:

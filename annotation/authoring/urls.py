@@ -1,18 +1,19 @@
 """Addresses of tasks and of their builder, under a project."""
 
-from django.urls import path
+from crowdqc.web.addresses import lazy_views, path
 
-from annotation.authoring.views import media, tasks
-from annotation.authoring.views.builder import (
-    checklist,
-    frame,
-    known,
-    labels,
-    publish,
-    rating,
-    think_aloud,
-    writing,
-)
+with lazy_views():
+    from annotation.authoring.views import media, tasks
+    from annotation.authoring.views.builder import (
+        checklist,
+        frame,
+        known,
+        labels,
+        publish,
+        rating,
+        think_aloud,
+        writing,
+    )
 
 TASK = "tasks/<int:task_id>/"
 BUILD = f"{TASK}build/"

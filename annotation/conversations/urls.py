@@ -1,8 +1,11 @@
 """Addresses of conversations: a worker's own, and those of a project."""
 
-from django.urls import URLPattern, URLResolver, path
+from django.urls import URLPattern, URLResolver
 
-from annotation.conversations import views, worker_views
+from crowdqc.web.addresses import lazy_views, path
+
+with lazy_views():
+    from annotation.conversations import views, worker_views
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("work/messages/", worker_views.message_list, name="work_messages"),

@@ -1,8 +1,9 @@
 """Addresses of imports, exports and files made in the background, under a project."""
 
-from django.urls import path
+from crowdqc.web.addresses import lazy_views, path
 
-from annotation.formats.views import exports, files, imports
+with lazy_views():
+    from annotation.formats.views import exports, files, imports
 
 TASK = "tasks/<int:task_id>/"
 FILE = f"{TASK}import/<int:file_id>/"

@@ -1,8 +1,9 @@
 """Addresses of a first project, of templates and of copies."""
 
-from django.urls import path
+from crowdqc.web.addresses import lazy_views, path
 
-from annotation.gallery import views
+with lazy_views():
+    from annotation.gallery import views
 
 urlpatterns = [
     path("projects/first/", views.project_first, name="project_first"),

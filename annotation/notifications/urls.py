@@ -1,8 +1,11 @@
 """Addresses of what people are told, and of other systems that are told of a project's events."""
 
-from django.urls import URLPattern, URLResolver, path
+from django.urls import URLPattern, URLResolver
 
-from annotation.notifications import views
+from crowdqc.web.addresses import lazy_views, path
+
+with lazy_views():
+    from annotation.notifications import views
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("notices/", views.notice_list, name="notice_list"),

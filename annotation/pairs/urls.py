@@ -1,8 +1,9 @@
 """Addresses of the builder's parts on pairs, under a project."""
 
-from django.urls import path
+from crowdqc.web.addresses import lazy_views, path
 
-from annotation.pairs import views
+with lazy_views():
+    from annotation.pairs import views
 
 BUILD = "tasks/<int:task_id>/build/"
 project_patterns = [

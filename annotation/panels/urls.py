@@ -1,8 +1,9 @@
 """Addresses of qualification rounds and of the panels that a task asks, under a project."""
 
-from django.urls import path
+from crowdqc.web.addresses import lazy_views, path
 
-from annotation.panels import views
+with lazy_views():
+    from annotation.panels import views
 
 TASK = "tasks/<int:task_id>/"
 project_patterns = [

@@ -1,9 +1,10 @@
 """Addresses of money and of what counts: of workers, and under a project."""
 
-from django.urls import path
+from crowdqc.web.addresses import lazy_views, path
 
-from annotation.payouts.corrections import views as corrections
-from annotation.payouts.views import details, manager, months, statements
+with lazy_views():
+    from annotation.payouts.corrections import views as corrections
+    from annotation.payouts.views import details, manager, months, statements
 
 HAND = "payouts/by-hand/"
 ROW = "statements/<int:statement_id>/rows/<int:place>/"

@@ -1,8 +1,9 @@
 """Addresses of what is kept of a person, and of erasing it."""
 
-from django.urls import path
+from crowdqc.web.addresses import lazy_views, path
 
-from annotation.privacy import views
+with lazy_views():
+    from annotation.privacy import views
 
 ERASE = "work/projects/<int:project_id>/erase-logs/"
 urlpatterns = [

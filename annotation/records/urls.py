@@ -1,8 +1,9 @@
 """Addresses of the audit log, under a project."""
 
-from django.urls import path
+from crowdqc.web.addresses import lazy_views, path
 
-from annotation.records import views
+with lazy_views():
+    from annotation.records import views
 
 project_patterns = [
     path("settings/log/", views.audit_log, name="audit_log"),

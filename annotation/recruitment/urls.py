@@ -1,9 +1,10 @@
 """Addresses that people and platforms come to, and of the ways in to a task."""
 
-from django.urls import path
+from crowdqc.web.addresses import lazy_views, path
 
-from annotation.recruitment.views import entry
-from annotation.recruitment.views import recruitment as ways
+with lazy_views():
+    from annotation.recruitment.views import entry
+    from annotation.recruitment.views import recruitment as ways
 
 urlpatterns = [
     path("enter/<str:token>/", entry.entry, name="entry"),

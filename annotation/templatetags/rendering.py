@@ -1,4 +1,7 @@
-"""Markdown, and how far a worker is, in templates."""
+"""Markdown, and how far a worker is, in templates.
+
+The first template loads this module, whatever it uses: each filter imports what it needs.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,6 @@ from django import template
 from django.utils.safestring import SafeString
 
 from annotation.models import Answer
-from annotation.task_types import get_type
-from annotation.task_types.rendering import words_in
-from crowdqc.web.markdown import render_markdown
 
 register = template.Library()
 
@@ -19,6 +19,8 @@ register = template.Library()
 @register.filter
 def words(text: str) -> int:
     """Words of a text, as every other page and figure counts them."""
+    from annotation.task_types.rendering import words_in
+
     return words_in(text or "")
 
 
@@ -31,6 +33,8 @@ def reading_minutes(text: str) -> int:
 @register.filter
 def is_beside(answer: Answer) -> bool:
     """Whether it is a model's answer that is compared with people's and is never a vote."""
+    from annotation.task_types import get_type
+
     return bool(answer.system_id) and get_type(answer.item.task.type).models_beside
 
 
@@ -43,4 +47,6 @@ def in_state(segments: Sequence[Mapping[str, Any]], state: str) -> int:
 @register.filter
 def markdown(text: str) -> SafeString:
     """Render Markdown as safe HTML."""
+    from crowdqc.web.markdown import render_markdown
+
     return render_markdown(text or "")

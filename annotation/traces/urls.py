@@ -1,8 +1,9 @@
 """Addresses of traces: where applications send them, and pages of a project."""
 
-from django.urls import path
+from crowdqc.web.addresses import lazy_views, path
 
-from annotation.traces.views import receiving, sources
+with lazy_views():
+    from annotation.traces.views import receiving, sources
 
 urlpatterns = [
     path("otel/v1/traces", receiving.receive_traces, name="traces_receive"),

@@ -1,27 +1,29 @@
 """Addresses of people who work: their home, an assignment, what is recorded of them."""
 
-from django.urls import URLPattern, URLResolver, include, path
-from django.views.decorators.gzip import gzip_page
+from django.urls import URLPattern, URLResolver, include
 
-from annotation.work.views import page_api, pages, record, recordings
+from crowdqc.web.addresses import lazy_views, path
+
+with lazy_views():
+    from annotation.work.views import page_api, pages, record, recordings
 
 PROJECT, ONE = "work/projects/<int:project_id>/", "work/assignments/<int:assignment_id>/"
 REPLY = "work/rejections/<int:rejection_id>/reply/"
 RECORD = "work/record/<int:assignment_id>/"
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("work/tasks/<int:task_id>/", gzip_page(pages.offer), name="work_offer"),
+    path("work/tasks/<int:task_id>/", pages.offer, name="work_offer"),
     path("work/tasks/<int:task_id>/claim/", pages.claim, name="work_claim"),
     path(
         ONE,
         include(
             [
-                path("", gzip_page(pages.assignment), name="work_assignment"),
-                path("items/<int:position>/", gzip_page(pages.item), name="work_item"),
+                path("", pages.assignment, name="work_assignment"),
+                path("items/<int:position>/", pages.item, name="work_item"),
                 path("events/", page_api.events, name="work_events"),
                 path("draft/", page_api.draft, name="work_draft"),
                 path("submit/", page_api.submit, name="work_submit"),
                 path("stream/", page_api.stream, name="work_stream"),
-                path("done/", gzip_page(pages.submitted_page), name="work_done"),
+                path("done/", pages.submitted_page, name="work_done"),
                 path("extend/", page_api.extend, name="work_extend"),
                 path("return/", pages.assignment_return, name="work_return"),
                 path(
@@ -35,9 +37,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
             ]
         ),
     ),
-    path("work/", gzip_page(pages.home), name="work_home"),
-    path("work/earnings/", gzip_page(pages.earnings_page), name="work_earnings"),
-    path(f"{PROJECT}consent/", gzip_page(pages.consent), name="work_consent"),
+    path("work/", pages.home, name="work_home"),
+    path("work/earnings/", pages.earnings_page, name="work_earnings"),
+    path(f"{PROJECT}consent/", pages.consent, name="work_consent"),
     path(f"{PROJECT}withdraw/", pages.withdraw, name="work_withdraw"),
     path(
         "projects/<int:project_id>/recordings/<int:recording_id>/",

@@ -1,8 +1,9 @@
 """Addresses of a run's files."""
 
-from django.urls import path
+from crowdqc.web.addresses import lazy_views, path
 
-from evaluation.bundles import views as bundles
+with lazy_views():
+    from evaluation.bundles import views as bundles
 
 urlpatterns = [
     path("runs/<int:number>/export", bundles.run_export, name="run_export"),

@@ -1,8 +1,9 @@
 """Addresses of attributes, checklists in the making, comparisons, and results of filled ones."""
 
-from django.urls import path
+from crowdqc.web.addresses import lazy_views, path
 
-from evaluation.checklists.views import checklist_stages, checklists, checks, comparisons
+with lazy_views():
+    from evaluation.checklists.views import checklist_stages, checklists, checks, comparisons
 
 TASK = "tasks/<int:task_id>/"
 LIST = "checklists/<int:checklist_id>/"

@@ -1,9 +1,10 @@
 """Addresses of a project's deletion and of its books."""
 
-from django.urls import path
+from crowdqc.web.addresses import lazy_views, path
 
-from evaluation.deletion import api as endpoints
-from evaluation.deletion import views
+with lazy_views():
+    from evaluation.deletion import api as endpoints
+    from evaluation.deletion import views
 
 PROJECT = "installation/projects/<int:project_id>/"
 urlpatterns = [

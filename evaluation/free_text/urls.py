@@ -1,9 +1,10 @@
 """Addresses of the results of tasks that are answered in words."""
 
-from django.urls import path
+from crowdqc.web.addresses import lazy_views, path
 
-from evaluation.free_text.joint import views as joint
-from evaluation.free_text.views import results
+with lazy_views():
+    from evaluation.free_text.joint import views as joint
+    from evaluation.free_text.views import results
 
 RESULTS = "tasks/<int:task_id>/results/"
 

@@ -1,9 +1,10 @@
 """Addresses of expert grading and of the study it is for."""
 
-from django.urls import path
+from crowdqc.web.addresses import lazy_views, path
 
-from evaluation.grading import views as grading
-from evaluation.grading.compare import views as compare
+with lazy_views():
+    from evaluation.grading import views as grading
+    from evaluation.grading.compare import views as compare
 
 TASK = "tasks/<int:task_id>/"
 

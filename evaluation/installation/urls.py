@@ -1,9 +1,12 @@
 """Addresses by which an owner runs the installation: pages, and the API under one prefix."""
 
-from django.urls import include, path
+from django.urls import include
 
-from evaluation.installation import api as endpoints
-from evaluation.installation import views
+from crowdqc.web.addresses import lazy_views, path
+
+with lazy_views():
+    from evaluation.installation import api as endpoints
+    from evaluation.installation import views
 
 PROJECT, PERSON = "projects/<int:project_id>/", "people/<int:user_id>/"
 urlpatterns = [

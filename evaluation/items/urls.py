@@ -1,8 +1,9 @@
 """Addresses of the items and answers of a task."""
 
-from django.urls import path
+from crowdqc.web.addresses import lazy_views, path
 
-from evaluation.items import views
+with lazy_views():
+    from evaluation.items import views
 
 TASK = "tasks/<int:task_id>/"
 

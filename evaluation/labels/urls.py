@@ -1,8 +1,9 @@
 """Addresses of the results of tasks whose items are labelled."""
 
-from django.urls import path
+from crowdqc.web.addresses import lazy_views, path
 
-from evaluation.labels.views import decisions, estimates, pages
+with lazy_views():
+    from evaluation.labels.views import decisions, estimates, pages
 
 STUDY = "tasks/<int:task_id>/labels/"
 

@@ -1,9 +1,10 @@
 """Addresses of live evaluations."""
 
-from django.urls import path
+from crowdqc.web.addresses import lazy_views, path
 
-from evaluation.live import api as live
-from evaluation.live import views
+with lazy_views():
+    from evaluation.live import api as live
+    from evaluation.live import views
 
 LIVE = "tasks/<int:task_id>/live/"
 

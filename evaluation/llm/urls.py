@@ -1,8 +1,11 @@
 """Addresses of a project's language models."""
 
-from django.urls import URLPattern, path
+from django.urls import URLPattern
 
-from evaluation.llm.views import models, prompts
+from crowdqc.web.addresses import lazy_views, path
+
+with lazy_views():
+    from evaluation.llm.views import models, prompts
 
 ENDPOINT = "models/endpoints/<int:endpoint_id>/"
 PROMPT = "models/prompts/<int:prompt_id>/"

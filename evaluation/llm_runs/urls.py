@@ -1,9 +1,10 @@
 """Addresses of models that are asked on a task, and of runs of points."""
 
-from django.urls import path
+from crowdqc.web.addresses import lazy_views, path
 
-from evaluation.llm_runs import api as endpoints
-from evaluation.llm_runs.views import model_tasks, point_judges
+with lazy_views():
+    from evaluation.llm_runs import api as endpoints
+    from evaluation.llm_runs.views import model_tasks, point_judges
 
 TASK = "tasks/<int:task_id>/"
 MODELS = f"{TASK}models/"

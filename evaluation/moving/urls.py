@@ -1,8 +1,9 @@
 """Addresses by which an owner moves projects."""
 
-from django.urls import path
+from crowdqc.web.addresses import lazy_views, path
 
-from evaluation.moving import views
+with lazy_views():
+    from evaluation.moving import views
 
 urlpatterns = [
     path("installation/moves/", views.moves, name="installation_moves"),

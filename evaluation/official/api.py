@@ -121,7 +121,7 @@ def task_scores(kind: str) -> type[Listing]:
     return TaskScores
 
 
-SCORES = {kind: task_scores(kind) for kind in KINDS}
+WorkerScores, SystemScores, AnswerScores, ItemScores, ItemLabels = map(task_scores, KINDS)
 
 
 class MoveOut(serializers.Serializer[Any]):

@@ -1,8 +1,9 @@
 """Addresses of the installation: its operations page, and its metrics."""
 
-from django.urls import path
+from crowdqc.web.addresses import lazy_views, path
 
-from evaluation.operations import views
+with lazy_views():
+    from evaluation.operations import views
 
 urlpatterns = [
     path("metrics", views.metrics, name="metrics"),

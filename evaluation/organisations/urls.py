@@ -1,10 +1,13 @@
 """Addresses of organisations: their pages, their models, and the owner's API."""
 
-from django.urls import include, path
+from django.urls import include
 
+from crowdqc.web.addresses import lazy_views, path
 from evaluation.llm.urls import endpoint_patterns
-from evaluation.organisations import api as endpoints
-from evaluation.organisations import views
+
+with lazy_views():
+    from evaluation.organisations import api as endpoints
+    from evaluation.organisations import views
 
 ONE = "organisations/<int:organisation_id>/"
 urlpatterns = [

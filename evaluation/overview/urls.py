@@ -1,8 +1,9 @@
 """Addresses of a project's first page of a task's precision and of its plan."""
 
-from django.urls import path
+from crowdqc.web.addresses import lazy_views, path
 
-from evaluation.overview import views
+with lazy_views():
+    from evaluation.overview import views
 
 urlpatterns = [
     path("", views.project, name="project"),

@@ -1,8 +1,9 @@
 """Addresses of pairwise studies."""
 
-from django.urls import path
+from crowdqc.web.addresses import lazy_views, path
 
-from evaluation.pairwise.views import adaptive, agreement, boards, pairs
+with lazy_views():
+    from evaluation.pairwise.views import adaptive, agreement, boards, pairs
 
 STUDY = "tasks/<int:task_id>/study/"
 

@@ -1,9 +1,10 @@
 """Addresses of panels, of choosing for them and watching them, and of leaving workers out."""
 
-from django.urls import path
+from crowdqc.web.addresses import lazy_views, path
 
-from evaluation.panels import api as endpoints
-from evaluation.panels.views import panels
+with lazy_views():
+    from evaluation.panels import api as endpoints
+    from evaluation.panels.views import panels
 
 TASK = "tasks/<int:task_id>/"
 ONE = "panels/<int:panel_id>/"

@@ -1,11 +1,12 @@
 """Addresses of review, payout rules and payouts."""
 
-from django.urls import path
+from crowdqc.web.addresses import lazy_views, path
 
-from evaluation.payouts import api as endpoints
-from evaluation.payouts.views import figures, review
-from evaluation.payouts.views import proposals as payouts
-from evaluation.payouts.views import rule as payout_rule
+with lazy_views():
+    from evaluation.payouts import api as endpoints
+    from evaluation.payouts.views import figures, review
+    from evaluation.payouts.views import proposals as payouts
+    from evaluation.payouts.views import rule as payout_rule
 
 TASK = "tasks/<int:task_id>/"
 PAYOUT = "payouts/<int:number>/"

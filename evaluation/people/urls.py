@@ -1,9 +1,10 @@
 """Addresses of workers' cards, boards of domains, erasure and a person's own data."""
 
-from django.urls import path
+from crowdqc.web.addresses import lazy_views, path
 
-from evaluation.people import api as endpoints
-from evaluation.people.views import data, workers
+with lazy_views():
+    from evaluation.people import api as endpoints
+    from evaluation.people.views import data, workers
 
 urlpatterns = [
     path("workers/<int:membership_id>/", workers.worker_card, name="worker_card"),

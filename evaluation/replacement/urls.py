@@ -1,9 +1,10 @@
 """Addresses of the test whether a model may replace a person, and of items drawn for people."""
 
-from django.urls import path
+from crowdqc.web.addresses import lazy_views, path
 
-from evaluation.replacement import api as draws
-from evaluation.replacement import views
+with lazy_views():
+    from evaluation.replacement import api as draws
+    from evaluation.replacement import views
 
 urlpatterns = [
     path("tasks/<int:task_id>/replace/", views.results, name="replacement"),

@@ -1,8 +1,9 @@
 """Addresses of rescaled ratings and of explanation audits."""
 
-from django.urls import path
+from crowdqc.web.addresses import lazy_views, path
 
-from evaluation.rescaling.views import audits, rescaling
+with lazy_views():
+    from evaluation.rescaling.views import audits, rescaling
 
 RESCALING = "tasks/<int:task_id>/rescaling/"
 AUDITS = "tasks/<int:task_id>/audits/"

@@ -327,12 +327,3 @@ class ItemLabels(Listing):
     @extend_schema(responses=ItemLabelOut(many=True), summary="Estimated labels of items")
     def get(self, request: Request, run_id: int) -> Response:
         return self.page(selectors.scores(run_for(request, run_id), ItemLabel), ItemLabelOut)
-
-
-SCORES: dict[str, type[Listing]] = {
-    "workers": WorkerScores,
-    "systems": SystemScores,
-    "answers": AnswerScores,
-    "items": ItemScores,
-    "labels": ItemLabels,
-}

@@ -1,9 +1,10 @@
 """Addresses of tables to be scored: one person's own, until they are a task."""
 
-from django.urls import path
+from crowdqc.web.addresses import lazy_views, path
 
-from evaluation.score_table import api as endpoints
-from evaluation.score_table import views
+with lazy_views():
+    from evaluation.score_table import api as endpoints
+    from evaluation.score_table import views
 
 urlpatterns = [
     path("", views.start, name="score_table"),

@@ -1,8 +1,9 @@
 """Addresses of traces under review."""
 
-from django.urls import path
+from crowdqc.web.addresses import lazy_views, path
 
-from evaluation.traces import views
+with lazy_views():
+    from evaluation.traces import views
 
 urlpatterns = [
     path("traces/", views.trace_list, name="trace_list"),

@@ -1,8 +1,9 @@
 """Addresses of the results of turns."""
 
-from django.urls import path
+from crowdqc.web.addresses import lazy_views, path
 
-from evaluation.turns import views
+with lazy_views():
+    from evaluation.turns import views
 
 urlpatterns = [
     path("tasks/<int:task_id>/turns/", views.results, name="turn_results"),

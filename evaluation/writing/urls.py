@@ -1,9 +1,10 @@
 """Addresses of writing results, and of the replay of how an answer was written."""
 
-from django.urls import path
+from crowdqc.web.addresses import lazy_views, path
 
-from evaluation.writing import views
-from evaluation.writing.replay import views as replay
+with lazy_views():
+    from evaluation.writing import views
+    from evaluation.writing.replay import views as replay
 
 TASK = "tasks/<int:task_id>/"
 REPLAY = f"{TASK}replay/<int:answer_id>/"

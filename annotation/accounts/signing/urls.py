@@ -1,16 +1,18 @@
 """Addresses of sign-up, sign-in and one's account, under allauth's names too."""
 
-from allauth.account import views as account
-from allauth.mfa.base import views as mfa
-from allauth.mfa.recovery_codes import views as recovery
-from allauth.mfa.totp import views as totp
-from allauth.mfa.webauthn import views as webauthn
-from allauth.socialaccount import views as social
-from allauth.socialaccount.providers.openid_connect import views as oidc
-from django.urls import path
+from crowdqc.web.addresses import lazy_views, path
 
-from annotation.accounts.security import views as views_security
-from annotation.accounts.signing import sso, views
+with lazy_views():
+    from allauth.account import views as account
+    from allauth.mfa.base import views as mfa
+    from allauth.mfa.recovery_codes import views as recovery
+    from allauth.mfa.totp import views as totp
+    from allauth.mfa.webauthn import views as webauthn
+    from allauth.socialaccount import views as social
+    from allauth.socialaccount.providers.openid_connect import views as oidc
+
+    from annotation.accounts.security import views as views_security
+    from annotation.accounts.signing import sso, views
 
 sign_in, sign_up = views.SignIn.as_view(), views.SignUp.as_view()
 new_codes = recovery.generate_recovery_codes

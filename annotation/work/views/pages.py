@@ -16,6 +16,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 from django.views.decorators.cache import never_cache
+from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotation.access import TASK, find_worker, get_access, get_own_assignment
@@ -76,6 +77,7 @@ def _task(request: HttpRequest, task_id: int) -> tuple[Task, Membership]:
     return task, _worker(request, task.project_id)
 
 
+@gzip_page
 @login_required
 @require_GET
 @never_cache
@@ -94,6 +96,7 @@ def home(request: HttpRequest) -> HttpResponse:
     return render(request, "annotation/work/home/home.html", context)
 
 
+@gzip_page
 @login_required
 @require_GET
 @never_cache
@@ -107,6 +110,7 @@ def offer(request: HttpRequest, task_id: int) -> HttpResponse:
     return render(request, "annotation/work/home/offer.html", {"offer": found})
 
 
+@gzip_page
 @login_required
 @require_GET
 @never_cache
@@ -148,6 +152,7 @@ def _consent_types(worker: Membership, text: ConsentText, kind: str, pk: int) ->
     return list(worker.project.tasks.filter(**own).values_list("type", flat=True))
 
 
+@gzip_page
 @login_required
 @require_http_methods(["GET", "POST"])
 @never_cache
@@ -296,6 +301,7 @@ def _shown(
     return response
 
 
+@gzip_page
 @login_required
 @require_GET
 @never_cache
@@ -335,6 +341,7 @@ def _redirect_to_consent(found: Assignment) -> HttpResponse:
     return redirect(f"{url}?assignment={found.pk}")
 
 
+@gzip_page
 @login_required
 @require_http_methods(["GET", "POST"])
 @never_cache
@@ -499,6 +506,7 @@ def assignment_return(request: HttpRequest, assignment_id: int) -> HttpResponse:
     return redirect("work_home")
 
 
+@gzip_page
 @login_required
 @require_GET
 @never_cache
