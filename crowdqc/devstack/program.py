@@ -2,23 +2,41 @@
 
 ``python -m crowdqc.devstack.program SOCKET NAME=FD ...``: the socket that the web processes listen
 on, and where the output of each part goes. It loads beside the start of the database, which a
-byte on its standard input reports. Then it migrates where that is due, and the first page waits
-for nothing else.
+byte on its standard input reports, and a child migrates where that is due.
+
+The first pages come from a process that loads only the views that are asked for. The others follow
+once everything is loaded, so that they share it.
 """
 
 from __future__ import annotations
 
+import gc
 import os
+import signal
 import sys
+import traceback
 from collections.abc import Callable, Sequence
+
+import django
 
 from crowdqc.devstack.supervisor import DEMO, FAILED_MIGRATION
 from crowdqc.jobs import workers
 from crowdqc.jobs.family import Family, Member
 from crowdqc.jobs.queues import PLATFORMS, ROLES, RUNS
+from crowdqc.metrics import folder
 
 # Fewer processes than a server gets: one machine runs everything here.
 SHARES = dict.fromkeys((*ROLES, workers.SCHEDULER), 1) | {RUNS: 2, PLATFORMS: 2}
+FIRST_APP, APP = "django.core.wsgi:get_wsgi_application()", "crowdqc.wsgi:application"
+
+
+def load_addresses() -> None:
+    """Load what every page needs: models, middleware and addresses."""
+    from django.core.wsgi import get_wsgi_application
+    from django.urls import get_resolver
+
+    get_wsgi_application()
+    get_resolver().reverse_dict  # noqa: B018 - walks all addresses
 
 
 def load_app() -> None:
@@ -52,30 +70,56 @@ def _command(*words: str) -> Callable[[], int]:
 
 
 def _migrate(output: int) -> int:
-    """Migrate in a separate process to free its memory; return the exit status."""
-    pid = os.fork()
-    if pid:
-        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    """Wait for the database and migrate where that is due; return the exit status."""
+    if not sys.stdin.buffer.read(1):
+        return 1  # whoever started this has gone
+    if not has_pending_migrations():
+        return 0
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    try:
+        return _command("migrate", "--noinput")()
+    except SystemExit:  # the command has printed why
+        return FAILED_MIGRATION
+    except Exception:
+        traceback.print_exc()
+        return FAILED_MIGRATION
+
+
+def _fork(work: Callable[[], int]) -> int:
+    """Do work in a child, whose memory is free afterwards; return its process id."""
+    if pid := os.fork():
+        return pid
     status = 1
     try:
-        os.dup2(output, 1)
-        os.dup2(output, 2)
-        status = _command("migrate", "--noinput")()
+        status = work()
+    except BaseException:
+        traceback.print_exc()
     finally:
         sys.stdout.flush()
+        sys.stderr.flush()
         os._exit(status)
 
 
-def serve_web(listener: int) -> int:
+def serve_web(listener: int, app: str = APP, *options: str) -> int:
     """Serve pages at the socket until stopped."""
     from gunicorn.app.wsgiapp import WSGIApplication
 
     sys.argv = [
         *("gunicorn", "--config", "python:crowdqc.web.server", "--bind", f"fd://{listener}"),
-        *("--graceful-timeout", "4", "crowdqc.wsgi:application"),
+        *("--graceful-timeout", "4", *options, app),
     ]
     WSGIApplication().run()
     return 0
+
+
+def serve_first_pages(listener: int) -> int:
+    """Serve pages while the rest is loaded. Metrics are left to the successor."""
+    for name in (folder.LISTEN, folder.TOKEN):
+        os.environ.pop(name, None)
+    gc.freeze()
+    gc.enable()
+    return serve_web(listener, FIRST_APP, "--workers", "1", "--log-level", "warning")
 
 
 def _ended(demo: int | None) -> Callable[[Member, int], None]:
@@ -97,17 +141,25 @@ def main(words: Sequence[str]) -> int:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "crowdqc.settings")
     listener = int(words[0])
     output = {name: int(fd) for name, _, fd in (word.partition("=") for word in words[1:])}
-    load_app()
-    if not sys.stdin.buffer.read(1):
-        return 0  # whoever started this has gone
-    if has_pending_migrations() and _migrate(output["migrate"]):
-        return FAILED_MIGRATION
-    parts = [Member("web", lambda: serve_web(listener), output.get("web"))]
+    workers.set_environment()
+    folder.make_folder()
+    gc.disable()  # until Family.run: there is nothing to free while modules load
+    django.setup()
+    migration = _fork(lambda: _migrate(output["migrate"]))
+    load_addresses()
+    if status := os.waitstatus_to_exitcode(os.waitpid(migration, 0)[1]):
+        return 1 if status == 1 else FAILED_MIGRATION
+    first = Member("web", lambda: serve_first_pages(listener), output.get("web"), once=True)
+    parts = [first, Member("web", lambda: serve_web(listener), output.get("web"))]
     if DEMO in output:
         parts.append(Member(DEMO, _command("load_demo"), output[DEMO], once=True))
     # The demo starts its own runs; a periodic job must not be first.
     parts += workers.worker_members(SHARES, output=output, after=DEMO)
-    return Family(parts, _ended(output.get(DEMO))).run()
+    family = Family(parts, _ended(output.get(DEMO)))
+    family.start(first)
+    load_app()
+    os.kill(first.pid, signal.SIGTERM)  # it finishes what it has begun
+    return family.run()
 
 
 if __name__ == "__main__":

@@ -132,9 +132,10 @@ class Family:
         for member in list(self.members):
             due = member.wanted and not member.pid and now >= member.due
             if due and member.after not in waits:
-                self._start(member)
+                self.start(member)
 
-    def _start(self, member: Member) -> None:
+    def start(self, member: Member) -> None:
+        """Fork a member."""
         sys.stdout.flush()
         sys.stderr.flush()
         parent = os.getpid()

@@ -51,8 +51,8 @@ def parse_counts(words: Sequence[str]) -> dict[str, int]:
     return found or dict(PROCESSES)
 
 
-def load_workers() -> None:
-    """Load everything that workers use, so that forks share it."""
+def set_environment() -> None:
+    """Set what libraries read when they are imported."""
     # How long a process waits for another job before it ends. Read when Celery is imported.
     os.environ.setdefault("AUTOSCALE_KEEPALIVE", "5")
     # Several processes share the cores; threads of small products that wait for each other by
@@ -60,6 +60,11 @@ def load_workers() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Whoever starts this has made the framework's checks, which read all models and addresses.
     os.environ.setdefault("CELERY_SKIP_CHECKS", "true")
+
+
+def load_workers() -> None:
+    """Load everything that workers use, so that forks share it."""
+    set_environment()
     counts = folder.listen_address() and folder.make_folder()
     gc.disable()  # until Family.run: there is nothing to free while modules load
     for name in (*LOADED, *(("crowdqc.metrics.jobs",) if counts else ())):

@@ -1,0 +1,56 @@
+"""How the stack starts: nothing is served before its tables are there, and views load late."""
+
+from __future__ import annotations
+
+import builtins
+import gc
+import sys
+from pathlib import Path
+
+import pytest
+from django.urls import URLResolver
+from django.urls.resolvers import RegexPattern
+
+from crowdqc.devstack import program
+from crowdqc.devstack.supervisor import FAILED_MIGRATION
+
+URLS = """
+from crowdqc.web.addresses import lazy_views, path
+with lazy_views():
+    from late_site import views
+urlpatterns = [path("page/", views.page, name="page"), path("gone/", views.gone, name="gone")]
+"""
+
+
+@pytest.mark.parametrize(("ended", "status"), [(FAILED_MIGRATION, FAILED_MIGRATION), (1, 1)])
+def test_no_page_is_served_before_its_tables_are_migrated(
+    monkeypatch: pytest.MonkeyPatch, ended: int, status: int
+) -> None:
+    monkeypatch.setattr(program.workers, "set_environment", lambda: None)
+    monkeypatch.setattr(program, "load_addresses", lambda: None)
+    monkeypatch.setattr(program, "_migrate", lambda output: ended)
+    monkeypatch.setattr(program, "Family", None)  # what would serve
+    try:
+        assert program.main(["0", "migrate=1"]) == status
+    finally:
+        gc.enable()
+
+
+def test_an_address_has_a_name_before_its_view_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path / "late_site"
+    site.mkdir()
+    (site / "urls.py").write_text(URLS)
+    (site / "views.py").write_text("def page(request): return request")
+    monkeypatch.syspath_prepend(tmp_path)
+    ordinary = builtins.__import__
+
+    resolver = URLResolver(RegexPattern(r"^/"), "late_site.urls")
+    assert resolver.reverse("page") == "page/"
+    assert builtins.__import__ is ordinary
+    assert "late_site.views" not in sys.modules
+
+    assert resolver.resolve("/page/").func is sys.modules["late_site.views"].page
+    with pytest.raises(AttributeError):  # a view that is not there is missed before a server serves
+        resolver.check()
