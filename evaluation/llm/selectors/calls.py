@@ -160,7 +160,7 @@ def choices(project: Project) -> dict[str, list[tuple[str, str]]]:
         "runs": [
             (str(number), f"{number}, {run_types.title_of(method)}") for number, method in runs
         ],
-        "states": [(value, label) for value, label in CallState.choices],
+        "states": [(value, str(label)) for value, label in CallState.choices],
     }
 
 

@@ -207,7 +207,8 @@ def _equal(row: SystemRow, found: Told) -> SystemRow:
     return replace(
         row,
         **{name: found[name] for name in PLACE},
-        **{name: found.get(name) for name in leaderboard.COMPARE},
+        compare_low=found.get("compare_low"),
+        compare_high=found.get("compare_high"),
         best=found["rank_low"] or None,
         worst=found["rank_high"] or None,
         group=found["group"] or None,
