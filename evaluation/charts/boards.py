@@ -17,8 +17,8 @@ from decimal import Decimal
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from crowdqc.numbers import count, decimal, money, percent, power_of_ten, score, short_date
 from crowdqc.numbers import interval as interval_text
-from crowdqc.numbers import money, percent, power_of_ten, score, short_date
 from evaluation.charts.svg import (
     Scale,
     image,
@@ -363,10 +363,11 @@ def cost_by_day(
 
     body, ceiling = "", float(budget) * 0.86 if budget else top
     ticks = [tick for tick in nice_ticks(0, top, 4) if tick <= ceiling]
-    decimals = 0 if all(tick == round(tick) for tick in ticks) else 2
+    whole = all(tick == round(tick) for tick in ticks)
     for tick in ticks:
         body += line("0", y(tick), "100%", y(tick), "grid" if tick else "base")
-        body += text("-8", y(tick) + 4, f"{tick:,.{decimals}f}", "end")
+        label = count(round(tick)) if whole or not tick else decimal(tick, 2)
+        body += text("-8", y(tick) + 4, label, "end")
     points = [(1000 * x(day), y(value)) for day, value in days]
     area = [*points, (points[-1][0], y(0)), (points[0][0], y(0))]
     shapes = f'<path class="area" d="{path(area)}z"/>' + _curve(points, "line")
@@ -426,7 +427,7 @@ def work_by_day(
     for tick in (t for t in nice_ticks(0, top, 2) if t == round(t)):
         y = foot - (plot - 8) * tick / top
         body += line("0", y, "100%", y, "grid" if tick else "base")
-        body += text("-8", y + 4, f"{tick:,.0f}", "end")
+        body += text("-8", y + 4, count(round(tick)), "end")
     width = 1000 / len(bars)
     body += stretched(
         "".join(
