@@ -119,7 +119,9 @@ def serve_first_pages(listener: int) -> int:
         os.environ.pop(name, None)
     gc.freeze()
     gc.enable()
-    return serve_web(listener, FIRST_APP, "--workers", "1", "--log-level", "warning")
+    quiet = ("--workers", "1", "--log-level", "warning")
+    # An upload that began before the hand-over has time to end.
+    return serve_web(listener, FIRST_APP, *quiet, "--graceful-timeout", "60")
 
 
 def _ended(demo: int | None) -> Callable[[Member, int], None]:

@@ -111,13 +111,13 @@ class LazyPattern(URLPattern):
         """Load the view if this is its address."""
         if self.pattern.match(path) is None:
             return None
-        self._load()
-        return self.resolve(path)
+        LazyPattern._load(self)  # by class: another thread may have made this ordinary by now
+        return URLPattern.resolve(self, path)
 
     def check(self) -> list[CheckMessage]:
         """Load the view, and check as Django does."""
-        self._load()
-        return self.check()
+        LazyPattern._load(self)
+        return URLPattern.check(self)
 
 
 if not TYPE_CHECKING:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import builtins
 import gc
 import sys
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.urls import URLResolver
@@ -13,6 +15,7 @@ from django.urls.resolvers import RegexPattern
 
 from crowdqc.devstack import program
 from crowdqc.devstack.supervisor import FAILED_MIGRATION
+from crowdqc.web import addresses
 
 URLS = """
 from crowdqc.web.addresses import lazy_views, path
@@ -54,3 +57,26 @@ def test_an_address_has_a_name_before_its_view_is_loaded(
     assert resolver.resolve("/page/").func is sys.modules["late_site.views"].page
     with pytest.raises(AttributeError):  # a view that is not there is missed before a server serves
         resolver.check()
+
+
+def test_an_address_that_two_threads_ask_for_first_answers_both(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    address = addresses.path("a/", addresses.LazyView("crowdqc.web.health", "healthz"), name="a")
+    matched, loaded = threading.Event(), threading.Event()
+    found = []
+
+    def match(path: str, match: Any = address.pattern.match) -> Any:
+        if threading.current_thread() is slow:
+            matched.set()
+            loaded.wait(10)
+        return match(path)
+
+    monkeypatch.setattr(address.pattern, "match", match)
+    slow = threading.Thread(target=lambda: found.append(address.resolve("a/")))
+    slow.start()
+    matched.wait(10)
+    first = address.resolve("a/")
+    loaded.set()
+    slow.join(10)
+    assert first is not None and [one.func for one in found] == [first.func]
