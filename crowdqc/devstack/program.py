@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 
 import django
 
-from crowdqc.devstack.supervisor import DEMO, FAILED_MIGRATION
+from crowdqc.devstack.supervisor import DEMO, FAILED_LOAD, FAILED_MIGRATION
 from crowdqc.jobs import workers
 from crowdqc.jobs.family import Family, Member
 from crowdqc.jobs.queues import PLATFORMS, ROLES, RUNS
@@ -159,7 +159,12 @@ def main(words: Sequence[str]) -> int:
     parts += workers.worker_members(SHARES, output=output, after=DEMO)
     family = Family(parts, _ended(output.get(DEMO)))
     family.start(first)
-    load_app()
+    try:
+        load_app()
+    except (ImportError, SyntaxError, AttributeError):
+        traceback.print_exc()
+        os.kill(first.pid, signal.SIGTERM)
+        return FAILED_LOAD
     os.kill(first.pid, signal.SIGTERM)  # it finishes what it has begun
     return family.run()
 

@@ -25,7 +25,9 @@ PROBE_SECONDS = 0.3
 # A job cut off then is delivered again; waiting longer would only look like a hang.
 GRACE_SECONDS = 5.0
 DEMO = "demo"
-FAILED_MIGRATION = 3  # as crowdqc.devstack.program exits
+# As crowdqc.devstack.program exits; starting it again would not help.
+FAILED_MIGRATION, FAILED_LOAD = 3, 4
+FAILURES = {FAILED_MIGRATION: "the migration failed", FAILED_LOAD: "the program cannot be loaded"}
 PORTS_TRIED = 20
 
 
@@ -199,8 +201,8 @@ class Supervisor:
             if cluster is not None and not cluster.is_running():
                 self.print_line("devstack", "the database ended; starting it again")
                 cluster.start(tied=True)
-            if program.child.poll() == FAILED_MIGRATION:
-                self.print_line("devstack", "the migration failed")
+            if failure := FAILURES.get(program.child.poll() or 0):
+                self.print_line("devstack", failure)
                 return 1
             if program.restart_if_due(self.print_line):
                 program.child.send_byte()  # the database is there

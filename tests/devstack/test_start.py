@@ -14,7 +14,7 @@ from django.urls import URLResolver
 from django.urls.resolvers import RegexPattern
 
 from crowdqc.devstack import program
-from crowdqc.devstack.supervisor import FAILED_MIGRATION
+from crowdqc.devstack.supervisor import FAILED_LOAD, FAILED_MIGRATION
 from crowdqc.web import addresses
 
 URLS = """
@@ -80,3 +80,19 @@ def test_an_address_that_two_threads_ask_for_first_answers_both(
     loaded.set()
     slow.join(10)
     assert first is not None and [one.func for one in found] == [first.func]
+
+
+def test_a_view_that_cannot_be_loaded_ends_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[int] = []
+    monkeypatch.setattr(program.workers, "set_environment", lambda: None)
+    monkeypatch.setattr(program.workers, "worker_members", lambda *_, **__: [])
+    monkeypatch.setattr(program, "load_addresses", lambda: None)
+    monkeypatch.setattr(program, "_migrate", lambda output: 0)
+    monkeypatch.setattr(program, "load_app", lambda: __import__("crowdqc.no_such_module"))
+    monkeypatch.setattr(program.Family, "start", lambda family, member: setattr(member, "pid", 7))
+    monkeypatch.setattr(program.os, "kill", lambda pid, signal: ended.append(pid))
+    try:
+        assert program.main(["0", "migrate=1"]) == FAILED_LOAD
+    finally:
+        gc.enable()
+    assert ended == [7]
