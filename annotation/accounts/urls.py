@@ -5,13 +5,14 @@ from crowdqc.web.addresses import lazy_views, path
 with lazy_views():
     from annotation.accounts import account_views as account
     from annotation.accounts.plugins import views as plugins
+    from annotation.accounts.projects import home_views
     from annotation.accounts.projects import member_views as members
     from annotation.accounts.projects import views as people
     from annotation.accounts.roles import views as roles
     from annotation.api.frame import base
 
 urlpatterns = [
-    path("", people.home, name="home"),
+    path("", home_views.home, name="home"),
     path("join/<str:token>/", people.join, name="join"),
     path("projects/", people.project_list, name="project_list"),
     path("projects/new/", people.project_new, name="project_new"),

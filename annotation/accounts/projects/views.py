@@ -1,4 +1,4 @@
-"""Home, project settings, and joining by a link."""
+"""Projects, their settings, and joining by a link."""
 
 from __future__ import annotations
 
@@ -25,16 +25,13 @@ from annotation.accounts.projects.actions import is_usual_consent
 from annotation.accounts.projects.consent_words import fill_consent
 from annotation.accounts.projects.forms import (
     ConsentForm,
-    FirstProjectForm,
     InstitutionForm,
     ProjectForm,
     ProjectSettingsForm,
     add_errors,
 )
 from annotation.accounts.projects.selectors import (
-    all_roles,
     consent_versions,
-    landing,
     list_projects,
     published_types,
 )
@@ -53,23 +50,6 @@ from annotation.work.selectors.work import count_offers
 from crowdqc import limits
 from crowdqc.errors import Conflict, DomainError, Invalid, LimitExceeded, NotAllowed
 from crowdqc.numbers import parse_whole
-
-
-@require_safe
-def home(request: HttpRequest) -> HttpResponse:
-    """Redirect a person to their projects or work; show others the landing page."""
-    if not request.user.is_authenticated:
-        return render(request, "annotation/accounts/landing.html", landing())
-    roles = all_roles(request.user)
-    staffed = {project_id for project_id, role in roles if role != Role.WORKER}
-    if len(staffed) == 1:
-        return redirect("project", staffed.pop())
-    if staffed:
-        return redirect("project_list")
-    if roles:
-        return redirect("work_home")
-    context = {"form": FirstProjectForm()}
-    return render(request, "annotation/accounts/projects/nobody_yet.html", context)
 
 
 @login_required

@@ -12,7 +12,6 @@ from django.utils.translation import gettext, gettext_noop
 from annotation.accounts.tokens.actions import digest_token
 from crowdqc.errors import Missing
 from evaluation.models import BoardBundle, OfficialRun, Run, RunShare, RunState
-from evaluation.runs.run_types import can_list_items, shared_page_of, type_of
 
 DAYS = 90  # that a link is good for
 NOTHING = gettext_noop("There is nothing at this address. It may have expired or been withdrawn.")
@@ -39,6 +38,9 @@ def _boards(rows: QuerySet[RunShare], run: Run) -> QuerySet[RunShare]:
 
 def menu_of(run: Run | None) -> dict[str, Any]:
     """Return what the sharing menu shows of a run (one query)."""
+    # Here, as the landing page finds its board without what knows all types of runs.
+    from evaluation.runs.run_types import can_list_items, shared_page_of, type_of
+
     if run is None or run.state != RunState.DONE or shared_page_of(run.method) is None:
         return {"shares": None}
     live = _live().select_related("created_by", "run", "bundle")
