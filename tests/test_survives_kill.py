@@ -373,8 +373,8 @@ def test_it_heals_whoever_is_killed_and_nothing_remains_once_it_is_killed(home: 
         assert stack.status("/healthz") == 200  # pages come before the workers are there
         stack.said("ready at")
         assert stack.status("/readyz") == 200
+        until(lambda: set(stack.parts()) >= PARTS, 30, "all parts to have their names")
         parts = stack.parts()
-        assert set(parts) >= PARTS
 
         web = [parts["web"], *parts["web"].children(recursive=True)]
         parts["web"].kill()  # the port stays open meanwhile: requests wait

@@ -63,6 +63,8 @@ def second_header(
     """
     if len(rows) < 1 + LEAST_BELOW:
         return None
+    if len(rows[0]) > len(columns) and any(len(row) <= len(columns) for row in rows[1:]):
+        return None  # a row with too many values
     width = max(len(columns), len(rows[0]))
     above, below = (_padded(line, width) for line in (columns, rows[0]))
     below = ["" if name in general else name for name in below]

@@ -51,7 +51,7 @@ def test_passages_counted_from_zero_are_stored_by_rank():
         ("", {}, "no text yet"),
         ("Too short [1].", {}, "at least 3"),
         ("one two three four five six seven eight nine ten a b c [1]", {}, "at most 12"),
-        ("The sea rises twice.", {}, "at least 1 is wanted"),
+        ("The sea rises twice.", {}, "at least 1 needed"),
         ("The sea rises twice [4].", {}, r"\[4\] is cited.*\[1\] to \[3\]"),
         ("The sea rises twice [0].", {}, r"\[0\] is cited"),
         ("The sea rises twice [1].", {"entry.knowledge": ""}, "Before you write: “Knowledge”"),

@@ -105,7 +105,9 @@ def random_state(draw: random.Random) -> StudyState:
     wanted = draw.choice([0, 5, 60])
     given = draw.randint(0, wanted)
     working = draw.randint(0, wanted - given)
-    version = SimpleNamespace(settings={}, number=1)
+    version = SimpleNamespace(
+        settings={"fields": [{"name": "label", "kind": "choose_one", "options": []}]}, number=1
+    )
     task = SimpleNamespace(
         pk=1,
         project_id=1,
@@ -113,6 +115,7 @@ def random_state(draw: random.Random) -> StudyState:
         current=version,
         project=SimpleNamespace(currency="EUR"),
         trace_sources=SimpleNamespace(all=tuple),
+        version_or_draft=lambda: version,
     )
     run = SimpleNamespace(project_id=1, task_id=1, number=3, method="labels", snapshot=None)
     state = StudyState(
