@@ -61,10 +61,8 @@ def second_header(
     ones below it; ``general`` are names of the second line that add nothing. Raises Invalid where a
     worker has several columns, and none is called as labels are.
     """
-    if len(rows) < 1 + LEAST_BELOW:
+    if len(rows) < 1 + LEAST_BELOW or _has_too_many_values(columns, rows):
         return None
-    if len(rows[0]) > len(columns) and any(len(row) <= len(columns) for row in rows[1:]):
-        return None  # a row with too many values
     width = max(len(columns), len(rows[0]))
     above, below = (_padded(line, width) for line in (columns, rows[0]))
     below = ["" if name in general else name for name in below]
@@ -121,6 +119,11 @@ def _of_groups(
             )
         found.columns.append(top)
     return found
+
+
+def _has_too_many_values(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row alone is longer than the names, so that it names nothing."""
+    return len(rows[0]) > len(columns) and any(len(row) <= len(columns) for row in rows[1:])
 
 
 def _padded(line: Sequence[str], width: int) -> list[str]:
