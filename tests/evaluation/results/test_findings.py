@@ -105,9 +105,8 @@ def random_state(draw: random.Random) -> StudyState:
     wanted = draw.choice([0, 5, 60])
     given = draw.randint(0, wanted)
     working = draw.randint(0, wanted - given)
-    version = SimpleNamespace(
-        settings={"fields": [{"name": "label", "kind": "choose_one", "options": []}]}, number=1
-    )
+    field = {"name": "label", "label": "Label", "kind": "choose_one", "options": []}
+    version = SimpleNamespace(settings={"fields": [field]}, number=1)
     task = SimpleNamespace(
         pk=1,
         project_id=1,
