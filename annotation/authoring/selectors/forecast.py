@@ -7,13 +7,13 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from django.db.models import Count, Exists, Min, OuterRef, QuerySet
+from django.db.models import Count, Exists, Min, OuterRef
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotation.authoring.selectors.progress import submitted_work
 from annotation.authoring.selectors.tasks import TaskRow
 from annotation.models import Assignment, Task
-from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState
 from crowdqc.numbers import count, decimal, short_date
 
@@ -100,25 +100,24 @@ def forecasts(left: Mapping[Task, int]) -> dict[int, Forecast]:
 
 
 def read_paces(tasks: Collection[Task]) -> dict[int, float]:
-    """Return by task the assignments that people submitted per day of late (two queries).
+    """Return by task the assignments that people submitted per day of late (one query).
 
     Of the last 7 days, or of those since the first one, but a day at least. Tasks with fewer than
     ``MIN_ASSIGNMENTS`` are left out.
     """
     now = timezone.now()
     since = now - dt.timedelta(days=DAYS)
+    before = Assignment.objects.filter(task=OuterRef("task"), submitted_at__lt=since)
     rows = (
-        _submitted(tasks)
+        submitted_work(tasks)
         .filter(submitted_at__gte=since)
         .values_list("task")
-        .annotate(n=Count("pk"), first=Min("submitted_at"))
+        .annotate(n=Count("pk"), first=Min("submitted_at"), is_older=Exists(before))
     )
-    found = {task: (n, first) for task, n, first in rows if n >= MIN_ASSIGNMENTS}
-    before = Assignment.objects.filter(task=OuterRef("pk"), submitted_at__lt=since)
-    older = set(Task.objects.filter(Exists(before), pk__in=found).values_list("pk", flat=True))
     return {
-        task: n / (DAYS if task in older else max(1.0, (now - first) / dt.timedelta(days=1)))
-        for task, (n, first) in found.items()
+        task: n / (DAYS if is_older else max(1.0, (now - first) / dt.timedelta(days=1)))
+        for task, n, first, is_older in rows
+        if n >= MIN_ASSIGNMENTS
     }
 
 
@@ -132,21 +131,10 @@ def _planned_ends(left: Mapping[Task, int]) -> dict[int, dt.date]:
         .annotate(begun=Min("versions__published_at"))
         .values_list("pk", "begun")
     )
-    done = dict(_submitted(planned).values_list("task").annotate(n=Count("pk")))
+    done = dict(submitted_work(planned).values_list("task").annotate(n=Count("pk")))
     ends = {}
     for task, number in planned.items():
         days = math.ceil((done.get(task.pk, 0) + number) / (task.planned_per_day or 1))
         if begun.get(task.pk) and days < MOST_DAYS:
             ends[task.pk] = timezone.localdate(begun[task.pk]) + dt.timedelta(days=days)
     return ends
-
-
-def _submitted(tasks: Collection[Task]) -> QuerySet[Assignment]:
-    """The work of people on these tasks, quizzes aside."""
-    return (
-        Assignment.objects.filter(
-            task__in=tasks, state=AssignmentState.SUBMITTED, quiz__isnull=True
-        )
-        .exclude(source="import")
-        .order_by()
-    )

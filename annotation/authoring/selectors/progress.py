@@ -298,19 +298,25 @@ def count_people(project: Project) -> int:
 FORTNIGHT = 14  # days
 
 
+def submitted_work(tasks: Collection[Task]) -> QuerySet[Assignment]:
+    """Return the assignments that people submitted to these tasks, quizzes aside."""
+    return (
+        Assignment.objects.filter(
+            task__in=tasks, state=AssignmentState.SUBMITTED, quiz__isnull=True
+        )
+        .exclude(source="import")
+        .order_by()
+    )
+
+
 def submitted_by_day(task: Task) -> list[tuple[dt.date, int]]:
     """Count the assignments that people submitted on each of the last 14 days, today last."""
     today = timezone.localdate()
     first = today - dt.timedelta(days=FORTNIGHT - 1)
+    since = timezone.make_aware(dt.datetime.combine(first, dt.time()))
     rows = (
-        Assignment.objects.filter(
-            task=task,
-            state=AssignmentState.SUBMITTED,
-            quiz__isnull=True,
-            submitted_at__gte=timezone.make_aware(dt.datetime.combine(first, dt.time())),
-        )
-        .exclude(source="import")
-        .order_by()
+        submitted_work([task])
+        .filter(submitted_at__gte=since)
         .values_list(TruncDate("submitted_at"))
         .annotate(n=Count("pk"))
     )

@@ -264,19 +264,24 @@ def by_hand(project: Project, due: Payable | None = None) -> list[HandPayments]:
 
 
 def _grouped(rows: QuerySet[Payment], due: Payable) -> Iterable[dict[str, Any]]:
-    off = [When(pk=pk, then=Value(amount)) for pk, amount in due.deducted.items()]
-    deducted = Case(*off, default=Value(ZERO), output_field=DecimalField()) if off else Value(ZERO)
     grouped = rows.annotate(way=WAY).order_by()
     return grouped.values(
         "way", "currency", "line__batch__number", "assignment__task__current__title"
     ).annotate(
         n=Count("pk"),
         total=Sum("amount"),
-        off=Sum(deducted, output_field=DecimalField()),
+        off=_deducted(due),
         people=Count("worker", distinct=True),
         in_file=Count("pk", filter=Q(reference__startswith=IN_FILE)),
         changed=Count("worker", distinct=True, filter=CHANGED_SINCE),
     )
+
+
+def _deducted(due: Payable) -> Sum:
+    """What is deducted from payments, to be summed in a query."""
+    off = [When(pk=pk, then=Value(amount)) for pk, amount in due.deducted.items()]
+    deducted = Case(*off, default=Value(ZERO), output_field=DecimalField()) if off else Value(ZERO)
+    return Sum(deducted, output_field=DecimalField())
 
 
 def _group(row: dict[str, Any]) -> HandPayments:
@@ -317,18 +322,19 @@ def hand_sums(project: Project) -> list[HandSum]:
     """What a person can pay now, by currency; without what a statement says was paid."""
     open_ = hand_payments_open().filter(assignment__task__project=project)
     due = payable(project)
-    asked = [
-        (currency, worker, amount - due.deducted.get(pk, ZERO))
-        for pk, currency, worker, amount in open_.exclude(pk__in=due.held).values_list(
-            "pk", "currency", "worker_id", "amount"
+    by_worker = open_.exclude(pk__in=due.held).order_by().values_list("currency", "worker_id")
+    owed = [
+        (currency, worker, payments, total - off)
+        for currency, worker, payments, total, off in by_worker.annotate(
+            n=Count("pk"), total=Sum("amount"), off=_deducted(due)
         )
     ]
-    asked += [(one.currency, one.worker.pk, one.amount) for one in due.corrections]
+    owed += [(one.currency, one.worker.pk, 1, one.amount) for one in due.corrections]
     found = []
-    for currency in sorted({row[0] for row in asked}):
-        own = [(worker, amount) for code, worker, amount in asked if code == currency]
-        amount = sum((amount for _worker, amount in own), ZERO)
-        found.append(HandSum(len(own), len(dict(own)), amount, currency))
+    for currency in sorted({row[0] for row in owed}):
+        own = [row for row in owed if row[0] == currency]
+        payments, amount = sum(row[2] for row in own), sum((row[3] for row in own), ZERO)
+        found.append(HandSum(payments, len({row[1] for row in own}), amount, currency))
     return found
 
 

@@ -15,7 +15,7 @@ from django.core.management.base import BaseCommand, CommandError
 from annotation.files.reading.importer import Row, Sheet
 from annotation.files.reading.recognise import LOOKED_AT
 from annotation.files.reading.sheet import spooled
-from annotation.files.reading.sources import Source, encodings_instead, of_bytes
+from annotation.files.reading.sources import PIECE, Source, encodings_instead, of_bytes
 from annotation.files.reading.tables import Reading, open_table
 from annotation.formats.imports.chats import reason_of_chats, reason_of_scores
 from annotation.formats.imports.tables.base import SAME_FIELDS
@@ -83,9 +83,9 @@ class Command(BaseCommand):
             for line in columns_told(slug, found):
                 self.stderr.write(line, style_func=str)
             if found.sheet.encoding == "Windows-1252" and not options["encoding"]:
-                for codec, _name, sample in encodings_instead(
-                    of_bytes(options["file"].read_bytes())
-                ):
+                with options["file"].open("rb") as file:
+                    head = of_bytes(file.read(PIECE))  # all that a sample is taken from
+                for codec, _name, sample in encodings_instead(head):
                     self.stderr.write(f"--encoding {codec}: {sample}", style_func=str)
             asked = Options(
                 seed=options["seed"],

@@ -483,11 +483,12 @@ def _ranks(
             if draws is None:
                 continue
             hooks.step("ranks", int(layout.component[at]), blocks)
-            needed = _needed(merit[part], draws[:, part], nodes.take(part), wide[part], level)
+            own = nodes.take(part)
+            needed = _needed(merit[part], draws[:, part], own, wide[part], level)
             apart = np.abs(merit[part, None] - merit[None, part]) > needed
             low[part], high[part] = bootstrap.rank_ranges(merit[part], apart)
             group[part] = bootstrap.groups(merit[part], apart)
-            known = np.flatnonzero(nodes.take(part).has_interval)
+            known = np.flatnonzero(own.has_interval)
             pair = np.ix_(known, known)
             found = comparison_reach(merit[part][known], needed[pair], apart[pair])
             if found is not None:

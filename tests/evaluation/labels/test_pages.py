@@ -411,8 +411,7 @@ def test_a_page_takes_as_many_queries_for_many_as_for_few() -> None:
             with CaptureQueriesContext(connection) as seen:
                 assert client.get(url).status_code == 200
             counted.append(len(seen))
-    # Workers near chance, whom only the larger one has, are one query more.
-    assert all(few <= many <= few + 1 for few, many in counts.values()), counts
+    assert all(few == many for few, many in counts.values()), counts
 
 
 def test_agreement_shows_pairs_of_workers_and_the_fields_that_no_model_labels() -> None:
