@@ -1,12 +1,12 @@
 """The templates, each a file in ``studies``: one more file and one more name here add one.
 
-A file holds ``title``, ``sentence`` (what it is for), ``result`` (what comes of it), ``type`` (of
-the task), ``rules`` (fields of a draft: instructions, redundancy, settings...), ``format`` (of
-``annotation.formats.registry``) and ``rows`` (the example items as that format's importer takes
-them). ``files`` says how the files that rows name are made (``example_files``), ``passages`` what
-stands beside an item. All of it was written for this project. Keys, topics and file names of
-examples begin with ``EXAMPLE`` of ``authoring.selectors.examples``, so that they can be told from
-what a requester adds.
+``TEXTS`` holds title, sentence (what it is for) and result (what comes of it), translated. A file
+holds ``type`` (of the task), ``rules`` (fields of a draft: instructions, redundancy, settings...),
+``format`` (of ``annotation.formats.registry``) and ``rows`` (the example items as that format's
+importer takes them). ``files`` says how the files that rows name are made (``example_files``),
+``passages`` what stands beside an item. All of it was written for this project. Keys, topics and
+file names of examples begin with ``EXAMPLE`` of ``authoring.selectors.examples``, so that they can
+be told from what a requester adds.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from django.utils.translation import gettext_lazy
+
 from annotation.accounts.plugins.selectors import enabled_plugins
 from annotation.authoring.selectors.examples import EXAMPLE
 from annotation.models import Project, TaskVersion
@@ -26,19 +28,63 @@ from annotation.task_types import TYPES
 from crowdqc import plugins
 from crowdqc.api import PluginError, TaskTemplate
 from crowdqc.errors import Invalid
+from crowdqc.web.terms import Words
 
-NAMES = (
-    "classification",
-    "sentiment",
-    "entities",
-    "image",
-    "audio",
-    "comparison",
-    "rating",
-    "questions",
-    "asking",
-    "checklist",
-)
+# name -> title, sentence and result
+TEXTS: dict[str, tuple[Words, Words, Words]] = {
+    "classification": (
+        gettext_lazy("Classify messages"),
+        gettext_lazy("Each text gets one of several classes. For data sets and content checks."),
+        gettext_lazy("Class of each item, worker accuracy, agreement"),
+    ),
+    "sentiment": (
+        gettext_lazy("Mark sentiment and its words"),
+        gettext_lazy("Each text gets a sentiment, and the words that show it are marked."),
+        gettext_lazy("Sentiment of each item, marked spans, agreement"),
+    ),
+    "entities": (
+        gettext_lazy("Mark names in a text"),
+        gettext_lazy("People, organizations and places are marked (named entities)."),
+        gettext_lazy("Marked spans with labels, agreement"),
+    ),
+    "image": (
+        gettext_lazy("Label images"),
+        gettext_lazy("Each image gets one of several classes."),
+        gettext_lazy("Class of each image, worker accuracy, agreement"),
+    ),
+    "audio": (
+        gettext_lazy("Check transcripts of audio"),
+        gettext_lazy("Workers listen to a recording and say whether its transcript is right."),
+        gettext_lazy("Share of right transcripts, corrections, agreement"),
+    ),
+    "comparison": (
+        gettext_lazy("Compare two answers"),
+        gettext_lazy(
+            "Which of two answers of language models is better? Each pair of models is compared."
+        ),
+        gettext_lazy("Leaderboard with intervals and ties"),
+    ),
+    "rating": (
+        gettext_lazy("Rate answers and explain"),
+        gettext_lazy("Answers about a document are rated on scales, with the reason in words."),
+        gettext_lazy("Rescaled ratings of each system"),
+    ),
+    "questions": (
+        gettext_lazy("Answer questions about a text"),
+        gettext_lazy("Workers read a text and answer in their own words."),
+        gettext_lazy("Consensus answers and worker scores (AQER)"),
+    ),
+    "asking": (
+        gettext_lazy("Ask about a sentence"),
+        gettext_lazy("Workers mark a sentence of a text and write the question it raises."),
+        gettext_lazy("Questions with the sentences they are about"),
+    ),
+    "checklist": (
+        gettext_lazy("Check texts with a list"),
+        gettext_lazy("The same yes/no questions about every text, beside its source."),
+        gettext_lazy("Share of yes for each text and system"),
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -46,9 +92,9 @@ class Template:
     """A study to begin from."""
 
     slug: str
-    title: str
-    sentence: str
-    result: str
+    title: Words
+    sentence: Words
+    result: Words
     type: str
     rules: dict[str, Any]
     format: str
@@ -68,8 +114,11 @@ class Template:
 def templates() -> dict[str, Template]:
     """All templates by name, in the order of the gallery."""
     folder = Path(__file__).parent / "studies"
-    read = {slug: (folder / f"{slug}.json").read_text(encoding="utf-8") for slug in NAMES}
-    return {slug: Template(slug=slug, **json.loads(text)) for slug, text in read.items()}
+    made = {}
+    for slug, (title, sentence, result) in TEXTS.items():
+        rules = json.loads((folder / f"{slug}.json").read_text(encoding="utf-8"))
+        made[slug] = Template(slug=slug, title=title, sentence=sentence, result=result, **rules)
+    return made
 
 
 def get_template(slug: str, project: Project | None = None) -> Template:

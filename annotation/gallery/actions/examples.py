@@ -31,7 +31,9 @@ def begin_task(*, by: User, project: Project, template: Template, key: UUID | No
     there = find_task_of_form(by=by, project=project, key=key)
     if there is not None:
         return there
-    task = create_task(by=by, project=project, type=template.type, title=template.title, key=key)
+    task = create_task(
+        by=by, project=project, type=template.type, title=str(template.title), key=key
+    )
     rules = copy.deepcopy(template.rules)
     for row in rules.get("settings", {}).get("fields", []):
         for marked in (row, *row.get("options", [])):
