@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
+from django.forms import BaseForm, ChoiceField, Field, HiddenInput
 from django.template.loader import render_to_string
-from django.urls import reverse
+from django.urls import get_resolver, reverse
 from django.utils import translation
+from django.utils.functional import Promise
 from django.utils.html import strip_tags
 from django.utils.translation import gettext, ngettext, pgettext
 
@@ -29,6 +32,9 @@ from annotation.task_types.pairwise.page import lines as page_lines
 from crowdqc import numbers
 from tests.support import bare_text, factories, messages
 
+OURS = ("annotation.", "evaluation.", "crowdqc.")
+BRANDS = ("Phoenix", "Langfuse", "LangSmith")
+IN_INIT = {("AddPasskeyForm", "name")}  # allauth's fields, named when the form is made
 CLOCK = "annotation/work/frame/_clock.html"
 DAY = dt.date(2026, 11, 18)
 NOW = dt.datetime(2026, 11, 18, 12, tzinfo=dt.UTC)
@@ -299,3 +305,35 @@ def test_refused_pages_stay_in_the_reader_s_language(client: Any, language: str)
             r"<(?:title|h1)[^>]*>\s*(.*?)\s*(?:<| ·)", page.content.decode()
         )[:2]
         assert title == heading
+
+
+def test_labels_choices_and_help_of_every_form_are_read_in_the_readers_language() -> None:
+    get_resolver().check()  # loads every form
+    forms = [one for one in _subclasses(BaseForm) if one.__module__.startswith(OURS)]
+    fixed = [
+        f"{form.__module__}.{form.__name__}.{name}: {text}"
+        for form in forms
+        for name, field in getattr(form, "base_fields", {}).items()
+        for text in _fixed_texts(field)
+        if (form.__name__, name) not in IN_INIT and text not in BRANDS
+    ]
+    assert len(forms) > 70
+    assert fixed == []
+
+
+def _subclasses(of: type[BaseForm]) -> Iterator[type[BaseForm]]:
+    for one in of.__subclasses__():
+        yield one
+        yield from _subclasses(one)
+
+
+def _fixed_texts(field: Field) -> Iterator[str]:
+    """Yield texts of a field that were settled when the module was loaded."""
+    if not isinstance(field.widget, HiddenInput) and not isinstance(field.label, Promise):
+        yield f"label {field.label!r}"
+    if field.help_text and not isinstance(field.help_text, Promise):
+        yield field.help_text
+    if isinstance(field, ChoiceField) and isinstance(field.choices, list):
+        for value, label in field.choices:
+            if not isinstance(label, Promise) and label != value and label.strip("—- "):
+                yield label

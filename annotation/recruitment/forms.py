@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.http import QueryDict
+from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy
 
 from annotation.accounts.projects.forms import CURRENCIES, TitleField
@@ -52,7 +53,11 @@ def _secret(label: StrPromise, help_text: StrPromise) -> forms.CharField:
 class RecruitmentForm(EditForm):
     """What both kinds have."""
 
-    name = TitleField(max_length=80, help_text=gettext_lazy("For people of this project."))
+    name = TitleField(
+        max_length=80,
+        label=gettext_lazy("Name"),
+        help_text=gettext_lazy("For people of this project."),
+    )
     entry = forms.ChoiceField(
         label=gettext_lazy("How people prove who they are"), widget=forms.RadioSelect
     )
@@ -172,29 +177,35 @@ class PanelForm(RecruitmentForm):
         initial="participant",
         max_length=40,
         widget=_code(),
-        help_text=gettext_lazy("As %(mturk)s.") % {"mturk": coming.MTURK["participant"]},
+        help_text=format_lazy(gettext_lazy("As {mturk}."), mturk=coming.MTURK["participant"]),
     )
     parameter_session = forms.CharField(
         label=gettext_lazy("Session"),
         required=False,
         max_length=40,
         widget=_code(),
-        help_text=gettext_lazy("As %(mturk)s; may be empty.") % {"mturk": coming.MTURK["session"]},
+        help_text=format_lazy(
+            gettext_lazy("As {mturk}; may be empty."), mturk=coming.MTURK["session"]
+        ),
     )
     parameter_study = forms.CharField(
         label=gettext_lazy("Study"),
         required=False,
         max_length=40,
         widget=_code(),
-        help_text=gettext_lazy("As %(mturk)s; may be empty.") % {"mturk": coming.MTURK["study"]},
+        help_text=format_lazy(
+            gettext_lazy("As {mturk}; may be empty."), mturk=coming.MTURK["study"]
+        ),
     )
     parameter_submit_to = forms.CharField(
         label=gettext_lazy("Submission URL"),
         required=False,
         max_length=40,
         widget=_code(),
-        help_text=gettext_lazy("As %(mturk)s, for MTurk’s way; else empty.")
-        % {"mturk": coming.MTURK["submit_to"]},
+        help_text=format_lazy(
+            gettext_lazy("As {mturk}, for MTurk’s way; else empty."),
+            mturk=coming.MTURK["submit_to"],
+        ),
     )
     return_url = forms.CharField(
         label=gettext_lazy("Return URL"),

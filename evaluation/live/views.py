@@ -41,6 +41,7 @@ class OpenForm(forms.Form):
             del self.fields["judges"], self.fields["decided_by"]
 
     systems = forms.CharField(
+        label=gettext_lazy("Systems"),
         widget=forms.Textarea(attrs={"rows": 3}),
         max_length=2_000,
         help_text=gettext_lazy("One name per line. Use the same names when you send outputs."),
@@ -66,6 +67,7 @@ class OpenForm(forms.Form):
         widget=forms.NumberInput(attrs=MID),
     )
     budget = MoneyField(
+        label=gettext_lazy("Budget"),
         required=False,
         min_value=0,
         max_digits=12,
@@ -105,6 +107,7 @@ class LimitsForm(forms.Form):
         label=gettext_lazy("Maximum judgments"), required=False, widget=forms.NumberInput(attrs=MID)
     )
     budget = MoneyField(
+        label=gettext_lazy("Budget"),
         required=False,
         max_digits=12,
         decimal_places=2,

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from django import forms
+from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy
 
 from annotation.accounts.organisations.actions import MAX_NAME
@@ -13,7 +14,7 @@ from annotation.accounts.projects.forms import CURRENCIES, TitleField
 from annotation.models import Organisation, OrganisationRole, Project
 from crowdqc.web.fields import MoneyField
 
-ROLES = [(role.value, str(role.label).capitalize()) for role in reversed(OrganisationRole)]
+ROLES = [(role.value, capfirst(role.label)) for role in reversed(OrganisationRole)]
 WHO = gettext_lazy("User name or e-mail address")
 
 

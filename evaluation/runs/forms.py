@@ -37,8 +37,8 @@ def field_of(param: Param, choices: Choices | None = None) -> forms.Field:
     ``choices`` are those of a task or a project: pairs of a value and its words.
     """
     said: dict[str, Any] = {
-        "label": gettext(param.label),
-        "help_text": gettext(param.help),
+        "label": gettext_lazy(param.label),
+        "help_text": gettext_lazy(param.help),
         "initial": param.default,
     }
     if param.kind == TEXT and choices is None:
@@ -147,6 +147,7 @@ class ScheduleForm(EditForm):
         label=gettext_lazy("Runs of this task start automatically"),
     )
     after_answers = forms.IntegerField(
+        label=gettext_lazy("After new answers"),
         required=False,
         min_value=1,
         help_text=gettext_lazy(

@@ -9,6 +9,7 @@ from typing import Any
 from django import forms
 from django.http import HttpRequest
 from django.utils.html import format_html
+from django.utils.text import capfirst
 from django.utils.translation import gettext, gettext_lazy
 
 from annotation.accounts.security.stepup import ConfirmationNeeded
@@ -98,7 +99,9 @@ class FirstProjectForm(ProjectForm):
 
 
 class InvitationForm(forms.Form):
-    role = forms.ChoiceField(choices=[(r.value, r.label.capitalize()) for r in reversed(Role)])
+    role = forms.ChoiceField(
+        choices=[(r.value, capfirst(r.label)) for r in reversed(Role)], label=gettext_lazy("Role")
+    )
     max_uses = forms.IntegerField(
         label=gettext_lazy("For how many people"), initial=20, min_value=1, max_value=10_000
     )
@@ -106,6 +109,7 @@ class InvitationForm(forms.Form):
         label=gettext_lazy("Open for"), initial=14, min_value=1, max_value=365
     )
     note = forms.CharField(
+        label=gettext_lazy("Note"),
         required=False,
         max_length=120,
         help_text=gettext_lazy("For yourself: whom or where you send it."),
@@ -123,8 +127,9 @@ class InvitationForm(forms.Form):
 
 
 class ProjectSettingsForm(EditForm):
-    name = TitleField(max_length=120)
+    name = TitleField(max_length=120, label=gettext_lazy("Name"))
     budget = MoneyField(
+        label=gettext_lazy("Budget"),
         css="mid num",
         required=False,
         min_value=0,
@@ -251,9 +256,9 @@ def read_form_key(request: HttpRequest) -> uuid.UUID | None:
 class TaskForm(forms.Form):
     """A new task: title and type, with a sentence on each type."""
 
-    title = TitleField(max_length=160)
+    title = TitleField(max_length=160, label=gettext_lazy("Title"))
     key = form_key()
-    type = forms.ChoiceField(widget=forms.RadioSelect)
+    type = forms.ChoiceField(widget=forms.RadioSelect, label=gettext_lazy("Type"))
 
     def __init__(self, *args: Any, types: Mapping[str, tuple[str, str]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

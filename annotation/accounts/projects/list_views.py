@@ -115,7 +115,9 @@ class PanelForm(forms.Form):
     """A panel and the reason."""
 
     panel = forms.CharField(
-        max_length=80, help_text=gettext_lazy("A panel of this name is made where there is none.")
+        label=gettext_lazy("Panel"),
+        max_length=80,
+        help_text=gettext_lazy("A panel of this name is made where there is none."),
     )
     why = forms.CharField(max_length=300, required=False, label=gettext_lazy("Reason"))
 

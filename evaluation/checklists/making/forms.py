@@ -54,7 +54,11 @@ class WhoseForm(forms.Form):
 class ChecklistForm(forms.Form):
     """A new checklist: its name, its dimension, and whose attributes enter."""
 
-    name = TitleField(max_length=120, help_text=gettext_lazy("Seen by the team of this project."))
+    name = TitleField(
+        max_length=120,
+        label=gettext_lazy("Name"),
+        help_text=gettext_lazy("Seen by the team of this project."),
+    )
     item = forms.TypedChoiceField(coerce=int, label=gettext_lazy("Dimension"))
     whose = forms.ChoiceField(
         label=gettext_lazy("Whose attributes"),
@@ -96,7 +100,7 @@ class StageAskForm(AskForm):
 class TaskForm(forms.Form):
     """A task in which people answer a frozen checklist."""
 
-    title = TitleField(max_length=160)
+    title = TitleField(max_length=160, label=gettext_lazy("Title"))
     key = form_key()
     topics = forms.MultipleChoiceField(
         required=False,

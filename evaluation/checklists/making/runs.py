@@ -329,7 +329,7 @@ MAKING = LLMRunSpec(
                 stages.COMPONENTS,
                 MADE_BY_MODELS,
                 label=gettext_noop("Stage"),
-                words=tuple(str(ChecklistStage.Kind(kind).label) for kind in MADE_BY_MODELS),
+                words=tuple(ChecklistStage.Kind(kind).label for kind in MADE_BY_MODELS),
             ),
             PROMPT,
             _TEMPERATURE,
@@ -352,7 +352,7 @@ def _place(run: Run) -> str:
 
 def _detail(run: Run) -> str:
     kind = run.params.get("stage")
-    return str(ChecklistStage.Kind(kind).label).lower() if kind else ""
+    return ChecklistStage.Kind(kind).label.lower() if kind else ""
 
 
 THOUGHTS = RunType(

@@ -9,11 +9,12 @@ from typing import Any
 from django.db.models import Count, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from annotation.models import Candidate, Project, Task, TaskVersion
 from crowdqc.errors import Missing
 from crowdqc.numbers import plural
+from crowdqc.web.terms import Words
 from evaluation.checklists.making import pipeline, stages
 from evaluation.checklists.making.pipeline import Standing
 from evaluation.checklists.making.runs import STAGE
@@ -43,8 +44,8 @@ ABOUT = {
         "Questions kept, reworded, joined or left out: the final list."
     ),
 }
-LABELS = {kind: str(ChecklistStage.Kind(kind).label) for kind in stages.ORDER}
-LABELS[stages.CLUSTERS] = gettext_noop("Attributes by component")
+LABELS: dict[str, Words] = {kind: ChecklistStage.Kind(kind).label for kind in stages.ORDER}
+LABELS[stages.CLUSTERS] = gettext_lazy("Attributes by component")
 HAND = {
     stages.VALIDATION: gettext_noop("Validate by hand"),
     stages.CLUSTERS: gettext_noop("Sort by hand"),
@@ -135,7 +136,7 @@ def _view(
     bare = not data.get(stages.ATTRIBUTES)
     return StageView(
         kind,
-        _(LABELS[kind]),
+        str(LABELS[kind]),
         _(ABOUT[kind]),
         _(HAND.get(kind, gettext_noop("Write by hand"))),
         mark,
@@ -167,7 +168,7 @@ def _state(
     if one.row is None:
         return "draft", _("Not made yet"), "" if ready else _("The stage before comes first.")
     if one.stale:
-        changed = _(LABELS[one.stale])
+        changed = str(LABELS[one.stale])
 
         return (
             "warn",
@@ -329,7 +330,7 @@ def _line(one: Any, newest: Mapping[str, ChecklistStage]) -> dict[str, Any]:
         "checklist": one,
         "dimension": one.item.group.title,
         "condition": stages.condition(first.data if first else [])["condition"],
-        "stage": _(LABELS[stand[-1]]) if stand else _("nothing yet"),
+        "stage": str(LABELS[stand[-1]]) if stand else _("nothing yet"),
         "done": len(stand),
         "questions": len(last.data) if last else None,
         "frozen": one.frozen,

@@ -36,7 +36,7 @@ def _frame(access: Access, checklist: Checklist, kind: str) -> dict[str, Any]:
         "task": checklist.task,
         "kind": kind,
         "title": runs.title_of(checklist.task),
-        "label": _(reads.LABELS[kind]),
+        "label": str(reads.LABELS[kind]),
         "what": _(reads.ABOUT[kind]),
         "about": pipeline.subject_of(checklist.item),
         "has_model": reads.has_model(access.project),
@@ -83,7 +83,7 @@ def edit(request: HttpRequest, project_id: int, checklist_id: int, kind: str) ->
 
 
 def _saved(request: HttpRequest, project_id: int, checklist: Checklist, kind: str) -> HttpResponse:
-    messages.success(request, _("%(label)s: saved.") % {"label": _(reads.LABELS[kind])})
+    messages.success(request, _("%(label)s: saved.") % {"label": str(reads.LABELS[kind])})
     if request.POST.get("do", editing.SAVE) == editing.SAVE:
         return redirect("checklist", project_id, checklist.pk)
     return redirect("checklist_stage", project_id, checklist.pk, kind)

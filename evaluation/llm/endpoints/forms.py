@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms
 from django.http import QueryDict
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
@@ -51,7 +52,11 @@ def _money(label: str, help_text: str) -> MoneyField:
 class EndpointForm(EditForm):
     """An endpoint's address, pace and budgets."""
 
-    name = TitleField(max_length=80, help_text=gettext_lazy("For people of this project."))
+    name = TitleField(
+        max_length=80,
+        label=gettext_lazy("Name"),
+        help_text=gettext_lazy("For people of this project."),
+    )
     base_url = forms.CharField(
         label=gettext_lazy("Address"),
         max_length=300,
@@ -186,6 +191,7 @@ class ModelForm(PriceForm):
     """A model of an endpoint."""
 
     name = TitleField(
+        label=gettext_lazy("Name"),
         max_length=160,
         help_text=gettext_lazy("Exactly as the endpoint calls it."),
         widget=forms.TextInput(
@@ -193,7 +199,8 @@ class ModelForm(PriceForm):
         ),
     )
     use = forms.ChoiceField(
-        choices=[(value, label.capitalize()) for value, label in LanguageModel.Use.choices],
+        label=gettext_lazy("Use"),
+        choices=[(value, capfirst(label)) for value, label in LanguageModel.Use.choices],
         initial=LanguageModel.Use.CHAT,
         widget=forms.RadioSelect,
     )

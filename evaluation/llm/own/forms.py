@@ -14,8 +14,13 @@ from evaluation.llm.own.text import LONGEST
 class PromptForm(forms.Form):
     """Name and texts of a prompt; ``purpose`` and, of a version, ``name`` are fixed."""
 
-    title = TitleField(max_length=80, help_text=gettext_lazy("Shown wherever a prompt is chosen."))
+    title = TitleField(
+        max_length=80,
+        label=gettext_lazy("Title"),
+        help_text=gettext_lazy("Shown wherever a prompt is chosen."),
+    )
     name = forms.CharField(
+        label=gettext_lazy("Name"),
         max_length=40,
         help_text=gettext_lazy(
             "Small letters, digits and _, such as short_answer. Runs and exports name it."

@@ -30,7 +30,9 @@ class AuditForm(forms.Form):
     """Who judges, and how many explanations of each worker and label."""
 
     judge = forms.TypedChoiceField(
-        coerce=int, help_text=gettext_lazy("Somebody of the team who rated nothing in this task.")
+        label=gettext_lazy("Judge"),
+        coerce=int,
+        help_text=gettext_lazy("Somebody of the team who rated nothing in this task."),
     )
     each = forms.IntegerField(
         min_value=1,
@@ -43,9 +45,11 @@ class AuditForm(forms.Form):
         widget=forms.NumberInput(attrs={"class": "short num"}),
     )
     scale = forms.ChoiceField(
-        help_text=gettext_lazy("Explanations are drawn equally by its labels.")
+        label=gettext_lazy("Scale"),
+        help_text=gettext_lazy("Explanations are drawn equally by its labels."),
     )
     seed = forms.IntegerField(
+        label=gettext_lazy("Seed"),
         min_value=0,
         max_value=2**53,
         initial=audits.DEFAULT_SEED,
