@@ -68,7 +68,7 @@ def test_a_template_becomes_a_task_that_is_previewed_published_and_answered(slug
     world = factories.make_world(1)
     by = signed_in(world.requester)
     new = reverse("task_new", args=[world.project.pk])
-    assert get_template(slug).title in html_of(by.get(new))
+    assert str(get_template(slug).title) in html_of(by.get(new))
     choose = reverse("task_from_template", args=[world.project.pk, slug])
     key = uuid.uuid4()
     built = by.post(choose, {"key": key}, follow=True)
