@@ -51,6 +51,13 @@ STATISTICS = {
         METHODS,
         "`low`, `high`, `methods/core/units.py`",
     ),
+    "comparison": Term(
+        _("Interval for comparison"),
+        _("Two rows whose intervals do not touch differ, 95% certain for all pairs at once."),
+        ((_("download"), _("holds the 95% CI of each score, too")),),
+        METHODS,
+        "`compare_low`, `compare_high`, `methods/core/comparison.py`",
+    ),
     "rank": Term(
         _("Rank"),
         _("The places that the data allow, not one place. Rows whose ranges meet may be tied."),

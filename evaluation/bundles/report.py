@@ -155,7 +155,10 @@ def _with_all(found: Bundled) -> Iterator[tuple[str, SafeString]]:
         alpha, *ends = (number(row[key], f"{place}.{key}") for key in ("alpha", "low", "high"))
         of = f", {found.label(row['dimension'])}" if len(rows) > 1 else ""
         span = "no interval" if row["low"] is None else format_html("95% CI {} to {}", *ends)
-        yield f"Agreement with all workers{of}", format_html("α {} ({})", alpha, span)
+        yield (
+            f"Agreement with the workers left out by hand{of}",
+            format_html("α {} ({})", alpha, span),
+        )
 
 
 def _inputs(recipe: Row) -> list[tuple[str, str]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db.models import Count, F, Max, Min, Q, QuerySet, Value
 
+from annotation.authoring.selectors.cost import IS_EARNED
 from annotation.authoring.selectors.planned import planned_answers
 from annotation.formats.imports.tables.label_studio import LabelStudioTable
 from annotation.formats.registry import TABLES
@@ -20,6 +21,7 @@ from annotation.models import (
     TaskVersion,
     Visit,
 )
+from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState
 from crowdqc.database.quantiles import Quantile, seconds_between
 from crowdqc.money import as_decimal, round_money
@@ -61,7 +63,7 @@ def study_of(run: Run) -> Row:
         "bonus": version.bonus_note if version else "",
         "currency": run.project.currency,
         **_progress(run, people, in_force),
-        **_assignments(run, people, version),
+        **_assignments(run, version),
         **_people(run, people),
         "origin": origin,
         "imports": [
@@ -151,10 +153,19 @@ def _progress(run: Run, people: QuerySet[Answer], version: TaskVersion | None) -
     }
 
 
-def _assignments(run: Run, people: QuerySet[Answer], version: TaskVersion | None) -> Row:
-    """How many assignments there were, how long they took, and how many were rejected."""
-    own = Assignment.objects.filter(pk__in=people.values("assignment"))
-    timed = own.filter(opened_at__isnull=False, submitted_at__isnull=False)
+def _assignments(run: Run, version: TaskVersion | None) -> Row:
+    """How many assignments were submitted by then, how long they took, how many were rejected.
+
+    Of all workers, also of those whose answers are left out.
+    """
+    taken = run.started_at or run.created_at
+    own = Assignment.objects.filter(
+        task=run.task_id,
+        state=AssignmentState.SUBMITTED,
+        quiz__isnull=True,
+        submitted_at__lte=taken,
+    )
+    timed = own.filter(opened_at__isnull=False).filter(IS_EARNED)
     seconds = seconds_between("opened_at", "submitted_at")
     times = timed.exclude(source=IMPORTED).aggregate(
         n=Count("pk"), median=Quantile(seconds, share=0.5)
@@ -162,12 +173,10 @@ def _assignments(run: Run, people: QuerySet[Answer], version: TaskVersion | None
     median, hourly = times["median"], None
     if median and version is not None:
         hourly = str(round_money(version.pay * 3600 / as_decimal(median)))
-    # Also of workers who are left out.
-    rejected = Rejection.objects.filter(assignment__task=run.task_id).exclude(
-        outcome=Rejection.Outcome.OVERTURNED
-    )
+    standing = Rejection.objects.exclude(outcome=Rejection.Outcome.OVERTURNED)
+    rejected = standing.filter(assignment__in=own, rejected_at__lte=taken)
     return {
-        "assignments": times["n"],
+        "assignments": own.exclude(source=IMPORTED).count(),
         "imported": own.filter(source=IMPORTED).count(),
         "median_minutes": round(median / 60, 1) if times["n"] else None,
         "hourly": hourly,

@@ -17,7 +17,7 @@ from evaluation.methods.core.params import Param, real_number, whole_number
 from evaluation.methods.core.redundancy import FEW
 from evaluation.models import Run
 from evaluation.runs.planning.precision import SEED, VERSION, Planner, PlanPage, plan_reach
-from evaluation.runs.planning.price import Price, price_of
+from evaluation.runs.planning.price import Answers, Price, price_of
 
 MODEL = "f2"  # thirds of three qualities
 VOTES = tuple(range(2, 9))
@@ -70,7 +70,7 @@ class TextPlanner(Planner):
         build = Build(task)
         price = price_of(task, build.version).given(values)
         if (enough := least_of(reached, target)) is not None and build.questions:
-            cost = price.limit(max(enough, FEW) * build.questions, build.questions)
+            cost = price.limit(Answers.each(max(enough, FEW), build.questions))
             note = f"{note} {_('Cost: %(cost)s.') % {'cost': cost}}"
         last = reached[-1]
         return PlanPage(
@@ -130,11 +130,11 @@ def design_of(votes: int, per: int) -> dict[str, int]:
 
 def _costs(price: Price, votes: int, items: int) -> list[tuple[str, str]]:
     """Cells of so many answers, their cost and days; none where the task has no questions yet."""
-    answers = votes * items
-    if not answers:
+    answers = Answers.each(votes, items)
+    if not answers.n:
         return []
-    days = [(count(price.days(answers, items)), "")] if price.a_day else []
-    return [(count(answers), ""), (money(price.cost(answers, items), price.currency), ""), *days]
+    days = [(count(price.days(answers)), "")] if price.a_day else []
+    return [(count(answers.n), ""), (money(price.cost(answers), price.currency), ""), *days]
 
 
 def least_of(reached: list[Reached], target: float) -> int | None:

@@ -71,8 +71,16 @@ MESSAGES = Catalogue(
         ),
         "decide_items": Message(
             ngettext_lazy(
-                "%(items)s is open: a tie, under .90, or methods differ.",
-                "%(items)s are open: a tie, under .90, or methods differ.",
+                "%(items)s is open: under .90.",
+                "%(items)s are open: under .90.",
+                "n",
+            ),
+            ACTION,
+        ),
+        "decide_items_and_ties": Message(
+            ngettext_lazy(
+                "%(items)s is open: votes tie or methods differ.",
+                "%(items)s are open: %(under)s under .90, %(sure)s as votes tie or methods differ.",
                 "n",
             ),
             ACTION,

@@ -18,7 +18,7 @@ from annotation.models import Item, Task, User
 from annotation.models.tasks import TaskState
 from crowdqc.errors import Conflict
 from evaluation.models import AdaptivePlan
-from evaluation.runs.planning.price import Price, price_of
+from evaluation.runs.planning.price import Answers, Price, price_of
 
 MOST_A_PAIR = 500
 
@@ -33,9 +33,14 @@ class Offer:
     price: Price
 
     @property
+    def answers(self) -> Answers:
+        """Return the further votes, for their price."""
+        return Answers(self.votes, self.pairs, self.judges)
+
+    @property
     def cost(self) -> str:
         """Highest cost of the further votes, as text."""
-        return self.price.terms(self.votes)
+        return self.price.terms(self.answers)
 
 
 def _pairs(task: Task) -> QuerySet[Item]:

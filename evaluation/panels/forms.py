@@ -18,7 +18,7 @@ from annotation.task_types import get_type
 from annotation.work.actions import exclusions
 from crowdqc.errors import Invalid
 from crowdqc.numbers import listed, plural
-from evaluation.runs.planning.price import price_of
+from evaluation.runs.planning.price import Answers, price_of
 
 NAMED = 3  # workers; of more, the number is told
 
@@ -57,7 +57,7 @@ class ExclusionForm(forms.Form):
         noun = get_type(task.type).answer_noun
         again.help_text = _("%(answers)s by other workers, at most %(price)s.") % {
             "answers": plural(n, noun),
-            "price": price_of(task, version).terms(n),
+            "price": price_of(task, version).terms(Answers(n, n, len(workers))),
         }
 
     def leave_out(self, request: HttpRequest, *, by: User) -> bool:

@@ -14,7 +14,7 @@ from crowdqc.numbers import listed, plural, word
 from crowdqc.web.terms import Words
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate
-from evaluation.results.columns import Column
+from evaluation.results.columns import COMPARISON, Column
 from evaluation.results.tables import Group, ResultTable
 
 PER_PAGE = 100
@@ -120,6 +120,8 @@ class Board:
         sorts: Mapping[str, Mapping[str, str]] | None = None,
     ) -> ResultTable:
         """Return the board as a table with these columns; ``note`` is shown beside its heading."""
+        if self.compared:  # the figures are those of the lines
+            columns = [COMPARISON if one.key == "interval" else one for one in columns]
         return ResultTable(
             f"{title}: {self.heading}" if self.heading else title,
             columns,

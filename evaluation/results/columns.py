@@ -249,6 +249,18 @@ def score_column(label: Words = "", *, digits: int = 2, **more: Any) -> Column:
     return Column.score("estimate", label or _("Score"), digits=digits, **more)
 
 
+COMPARISON = Column(
+    "interval",
+    _("Interval"),
+    Format.INTERVAL,
+    term="comparison",
+    bounds=("compare_low", "compare_high"),
+    needs_interval=True,
+    missing=_("none"),
+    exports={"low": "low", "high": "high"},
+)
+
+
 def interval_column(
     digits: int = 2,
     *,

@@ -14,6 +14,7 @@ from evaluation.results.findings import Action, Finding, Screen, Severity, arran
 from evaluation.runs.adapters import adapter_of
 from evaluation.runs.messages import MESSAGES
 from evaluation.runs.planning.plans import plan_url
+from evaluation.runs.planning.price import Answers
 from evaluation.runs.selectors.exclusions import exclusion_finding
 from evaluation.runs.selectors.lists import startable
 from evaluation.runs.study_state import Collection, StudyState
@@ -112,7 +113,7 @@ def plan_action(state: StudyState) -> Finding | None:
         "plan_answers",
         action=Action(_("Plan more answers"), url),
         answers=answers_in_words(state, items),
-        cost=price.terms(items),
+        cost=price.terms(Answers.each(1, items)),
         share=percent(narrowing(state.slots.given_per_item, 1)),
     )
 

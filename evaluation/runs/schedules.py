@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext
 
+from annotation.authoring.selectors.cost import count_open_answers
 from annotation.models import Task, User
+from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState
 from annotation.records.actions.audit import record
 from annotation.work.snapshots import answers
@@ -19,7 +21,7 @@ from crowdqc.errors import Conflict, Invalid, LimitExceeded
 from evaluation.models import Run, RunSchedule
 from evaluation.runs import engine as runs
 from evaluation.runs import run_types
-from evaluation.runs.adapters import FirstRun, adapter_of, judged_types
+from evaluation.runs.adapters import AQER_SCORE, FirstRun, adapter_of, judged_types
 from evaluation.runs.freezing import options as freezing
 from evaluation.runs.official.selectors import official_run
 from evaluation.runs.recipe import Recipe, main_method, recipe_in_force
@@ -93,8 +95,23 @@ def _last_by(task: Task, method: str, recipe: Recipe) -> Run | None:
 
 
 def first_run(task: Task) -> FirstRun:
-    """Return how far the task is from its first automatic run."""
-    return adapter_of(task).first_run(answers.answers_by_worker(task))
+    """Return how far the task is from its first automatic run.
+
+    A task that asks too few people for it has one once nothing more is asked; only AQER cannot.
+    """
+    adapter, given = adapter_of(task), answers.answers_by_worker(task)
+    found = adapter.first_run(given)
+    if found.missing and given and adapter.worker_score != AQER_SCORE and _is_filled(task):
+        return replace(found, missing=0)
+    return found
+
+
+def _is_filled(task: Task) -> bool:
+    """Whether every answer that the task asks for was given (two queries)."""
+    if task.current is None or task.assignments.filter(state=AssignmentState.LEASED).exists():
+        return False
+    items = task.items.in_version(task.current.number).filter(expected__isnull=True)
+    return not count_open_answers(task.current, items)
 
 
 def schedule_of(task: Task) -> RunSchedule:

@@ -106,9 +106,8 @@ class StudyState:
         if slots.working:
             working = {"n": count(slots.working), "due": moment(slots.due)}
             found.append((_("In progress"), _("%(n)s, due %(due)s") % working))
-        if slots.free and self.price is not None:
-            cost = self.price.terms(slots.free) if self.price.pay else _("unpaid")
-            found.append((_("Open"), f"{count(slots.free)}, {cost}"))
+        if slots.free:
+            found.append((_("Open"), count(slots.free)))
         if self.review_count:
             pay = money(self.review_pay, self.task.project.currency)
             found.append((_("To review"), f"{plural(self.review_count, 'assignment')}, {pay}"))

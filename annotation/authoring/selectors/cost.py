@@ -312,7 +312,7 @@ def cost_of(
         assignments=count_assignments(answers, version, questions, documents),
         open_answers=open_answers,
         open_assignments=open_assignments_of(
-            open_answers, version, questions, documents, taken=_count_taken(task, version)
+            open_answers, version, questions, documents, taken=count_taken(task, version)
         ),
         per_assignment=per,
         pay=version.pay,
@@ -333,7 +333,7 @@ def count_open_answers(version: TaskVersion, items: Any) -> int:
     return int(items.aggregate(n=Sum(Greatest(wanted - F("held"), 0)))["n"] or 0)
 
 
-def _count_taken(task: Task, version: TaskVersion) -> int:
+def count_taken(task: Task, version: TaskVersion) -> int:
     """Count the assignments of a version that people did or are doing."""
     if version.published_at is None:
         return 0
@@ -341,7 +341,7 @@ def _count_taken(task: Task, version: TaskVersion) -> int:
 
 
 def _measured(task: Task) -> list[float]:
-    """Seconds from opening to submitting of the newest browser assignments."""
+    """Seconds from opening to submitting of the newest browser assignments, without rejected."""
     spent = (
         task.assignments.filter(
             state=AssignmentState.SUBMITTED,
@@ -349,6 +349,7 @@ def _measured(task: Task) -> list[float]:
             opened_at__isnull=False,
             quiz__isnull=True,
         )
+        .filter(IS_EARNED)
         .order_by("-submitted_at")
         .values_list("submitted_at", "opened_at")[:200]
     )

@@ -247,10 +247,19 @@ def _timed(project: Project) -> QuerySet[Assignment]:
 
 
 def median_hourly(project: Project) -> Decimal | None:
-    """Return the median base pay per hour of submitted work, without rejected work, or None."""
-    rate = ExpressionWrapper(F("pay") / HOURS, output_field=FloatField())
-    found = _timed(project).annotate(rate=rate).aggregate(m=Quantile("rate", share=0.5))["m"]
-    return None if found is None else round_money(found)
+    """Return the base pay per hour at the median time, without rejected work, or None."""
+    timed = _timed(project).annotate(hours=HOURS).filter(hours__gt=0, pay__gt=0)
+    return hourly_at_median(timed)
+
+
+def hourly_at_median(timed: QuerySet[Assignment]) -> Decimal | None:
+    """Return the pay per hour at the median of ``hours`` for the same pay; None without any.
+
+    By the time, as a task's expected pay is: with one pay both are the same figure.
+    """
+    each = ExpressionWrapper(F("hours") / F("pay"), output_field=FloatField())
+    found = timed.annotate(time=each).aggregate(m=Quantile("time", share=0.5))["m"]
+    return round_money(as_decimal(1 / found)) if found else None
 
 
 @dataclass(frozen=True)

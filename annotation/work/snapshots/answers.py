@@ -14,9 +14,11 @@ from django.db.models import (
     Case,
     CharField,
     Count,
+    Exists,
     Func,
     Max,
     Min,
+    OuterRef,
     Q,
     QuerySet,
     Sum,
@@ -24,7 +26,7 @@ from django.db.models import (
     Value,
     When,
 )
-from django.db.models.functions import Cast, Coalesce
+from django.db.models.functions import Cast, Coalesce, Left, Trim
 
 from annotation.models import (
     Answer,
@@ -37,6 +39,7 @@ from annotation.models import (
 
 ANSWER, DECLINED = "answer", "declined"
 CHUNK = 10_000
+REASON = 200  # characters that an answer keeps of the reason why it does not count
 COLUMNS = (
     "answer_id",
     "answer__item_id",
@@ -95,6 +98,16 @@ class Sorted(NamedTuple):
     left_out: Counter[str]
 
 
+def uncounted_otherwise(task: Task) -> Q:
+    """Return the condition that an answer does not count, and not because its worker is left out.
+
+    Rejected work of a worker who was left out afterwards is one.
+    """
+    stopped = task.exclusions.in_force().annotate(why=Left(Trim("reason"), REASON))
+    own = stopped.filter(worker=OuterRef("worker"), why=OuterRef("uncounted_reason"))
+    return Q(counts=False) & Q(~Exists(own))
+
+
 def sorted_out(task: Task) -> Sorted:
     """Read all main answers in one query: those that count, and counts of the others by reason.
 
@@ -102,6 +115,7 @@ def sorted_out(task: Task) -> Sorted:
     """
     excluded = task.exclusions.in_force().values("worker")
     why = Case(
+        When(uncounted_otherwise(task), then=Value("uncounted")),
         When(worker__isnull=False, worker__in=excluded, then=Value("excluded")),
         When(counts=False, then=Value("uncounted")),
         default=Value(""),

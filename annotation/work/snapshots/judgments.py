@@ -30,6 +30,7 @@ from annotation.task_types.labels.fields import SINGLE_CODES
 from annotation.task_types.labels.fields import codes_of as codes_offered
 from annotation.task_types.pairwise.sides import STORED
 from annotation.task_types.scales import scaled, written_points
+from annotation.work.snapshots.answers import uncounted_otherwise
 
 CHUNK = 20_000
 HEADER = (
@@ -214,6 +215,7 @@ def _unused_reason(task: Task) -> Case:
     textless = [When(item__first__isnull=True, then=Value("no_text"))] if judged else []
     return Case(
         *aside,
+        When(uncounted_otherwise(task), then=Value("uncounted")),
         When(worker__isnull=False, worker__in=excluded, then=Value("excluded")),
         When(counts=False, then=Value("uncounted")),
         When(~Q(version__in=pooled_versions(task)), then=Value("other_fields")),

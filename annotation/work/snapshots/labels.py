@@ -23,6 +23,7 @@ from django.utils.translation import gettext
 
 from annotation.models import Answer, ChoiceValue, Membership, Task, TaskVersion
 from annotation.task_types.labels.fields import CHOOSE_ONE, UNSURE
+from annotation.work.snapshots.answers import uncounted_otherwise
 from crowdqc.errors import Conflict
 
 CHUNK = 20_000
@@ -241,6 +242,11 @@ def _unused_reason(task: Task, field: LabelField) -> Case:
     """The reason why a vote is not used, the first that holds; empty where it is."""
     excluded = task.exclusions.in_force().values("worker")
     return Case(
+        When(
+            uncounted_otherwise(task),
+            item__expected__isnull=True,
+            then=Value("uncounted"),
+        ),
         When(worker__in=excluded, then=Value("excluded")),
         When(counts=False, item__expected__isnull=True, then=Value("uncounted")),
         When(~Q(version__in=pooled_versions(task, field)), then=Value("other_fields")),

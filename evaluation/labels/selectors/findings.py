@@ -12,6 +12,7 @@ from annotation.models import Task
 from crowdqc.numbers import count, interval, plural, score
 from evaluation.labels.messages import MESSAGES
 from evaluation.labels.results import WORSE
+from evaluation.labels.selectors.items import DecisionCounts
 from evaluation.labels.selectors.study import alpha_of, fraction, methods_agree
 from evaluation.labels.selectors.workers import WorkerRow
 from evaluation.methods.core.units import wilson
@@ -100,7 +101,7 @@ def is_settled(figures: Figures) -> bool:
     return not summary["unknown"] and summary["not_scored"] < summary["workers"]
 
 
-def actions_of(run: Run, figures: Figures, open_items: int) -> Iterator[Finding]:
+def actions_of(run: Run, figures: Figures, counts: DecisionCounts) -> Iterator[Finding]:
     """Yield what to do before the labels are used, most urgent first."""
     summary = figures["summary"]
     if run.task is not None and run.task.trace_sources.exists():
@@ -116,12 +117,19 @@ def actions_of(run: Run, figures: Figures, open_items: int) -> Iterator[Finding]
         lowest = f"{workers}?run={run.number}&sort=competence&dir=up"
         action = Action(_("Show lowest first"), lowest)
         yield MESSAGES.find("label_weak_workers", action=action, n=weak)
-    if open_items:
-        shown = plural(open_items, "item")
+    if counts.open:
+        shown = plural(counts.open, "item")
         action = Action(
             _("Decide %(items)s") % {"items": shown}, f"{items}?run={run.number}&show=open"
         )
-        yield MESSAGES.find("decide_items", action=action, items=shown, n=open_items)
+        yield MESSAGES.find(
+            "decide_items_and_ties" if counts.certain else "decide_items",
+            action=action,
+            items=shown,
+            n=counts.open,
+            under=count(counts.open - counts.certain),
+            sure=count(counts.certain),
+        )
 
 
 def _known_wrong(figures: Figures, url: str) -> Iterator[Finding]:

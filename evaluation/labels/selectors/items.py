@@ -122,16 +122,20 @@ def first_filter(run: Run) -> str:
 
 @dataclass(frozen=True)
 class DecisionCounts:
-    """How many items of a run are open, and how many are decided by hand."""
+    """How many items of a run are open, also though they are certain, and decided by hand."""
 
     open: int
+    certain: int
     decided: int
 
     @classmethod
     def of(cls, run: Run) -> DecisionCounts:
         """Count them as the filters of the page of items do (1 query)."""
-        names = ("open", "decided")
-        return cls(**_rows(run).aggregate(**{x: Count("pk", filter=CONDITIONS[x]) for x in names}))
+        conditions = {x: CONDITIONS[x] for x in ("open", "decided")}
+        conditions["certain"] = CONDITIONS["open"] & Q(sure__gte=SURE)
+        return cls(
+            **_rows(run).aggregate(**{x: Count("pk", filter=conditions[x]) for x in conditions})
+        )
 
 
 def item_list(

@@ -10,6 +10,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
+from annotation.authoring.selectors.cost import count_taken
 from annotation.models import Task
 from annotation.work.snapshots import labels as collected
 from crowdqc.numbers import count, decimal, interval, money, percent, plural, score
@@ -20,7 +21,7 @@ from evaluation.methods.core.base import BadParameter
 from evaluation.methods.core.params import Param, real_number, whole_number
 from evaluation.models import Run
 from evaluation.runs.planning.precision import Planner, PlanPage
-from evaluation.runs.planning.price import Price, price_of
+from evaluation.runs.planning.price import Answers, Price, price_of
 from evaluation.runs.selectors import lists
 from evaluation.runs.study_state import read_slots
 
@@ -72,8 +73,10 @@ class LabelPlanner(Planner):
     def page(self, task: Task, run: Run | None, values: Mapping[str, Any]) -> PlanPage:
         target = values["target"] / 100
         price = price_of(task, task.version_or_draft()).given(values)
-        found, cost = _plan(task, run, values), Cost(price, values["items"], values["per_worker"])
-        verdict, note = verdict_of(found, target, cost, given=count_labels(task, cost.items))
+        found = _plan(task, run, values)
+        there = labels_of(task, values["items"])
+        cost = Cost(price, values["items"], values["per_worker"], *there)
+        verdict, note = verdict_of(found, target, cost)
         majority = [
             Reached(row.votes, row.majority, row.majority_low, row.majority_high)
             for row in found.rows
@@ -126,10 +129,12 @@ class Cost:
     price: Price
     items: int
     per_worker: int
+    given: int = 0  # labels that the items have together
+    taken: int = 0  # assignments of these labels, and those in progress
 
-    def words(self, labels: int) -> str:
-        """Describe the cost of so many labels, with pay and fee."""
-        return self.price.limit(labels, self.items)
+    def missing(self, votes: int) -> Answers:
+        """Return the labels that are missing until every item has so many."""
+        return Answers(votes * self.items - self.given, self.items, votes, self.taken)
 
     def people(self, votes: int) -> int:
         """Number of people needed for so many votes per item."""
@@ -137,14 +142,14 @@ class Cost:
 
     def total(self, votes: int) -> str:
         """With the platform's fee, by whole assignments."""
-        return money(self.price.cost(votes * self.items, self.items), self.price.currency)
+        return money(self.price.cost(Answers.each(votes, self.items)), self.price.currency)
 
     def cells(self, votes: int) -> list[tuple[str, str]]:
         """Cells of the plan's table: labels, cost, people and, where a pace is given, days."""
-        labels = votes * self.items
-        days = [(count(self.price.days(labels, self.items)), "")] if self.price.a_day else []
+        labels = Answers.each(votes, self.items)
+        days = [(count(self.price.days(labels)), "")] if self.price.a_day else []
         return [
-            (count(labels), ""),
+            (count(labels.n), ""),
             (self.total(votes), "l1r"),
             (count(self.people(votes)), ""),
             *days,
@@ -197,16 +202,17 @@ def count_items(task: Task) -> int:
     return task.items.in_version(version.number).filter(expected__isnull=True).count()
 
 
-def count_labels(task: Task, items: int) -> int:
-    """Return how many labels the items have; 0 of a plan for others."""
-    slots = read_slots(task, task.version_or_draft())
-    return slots.given if slots.items == items else 0
+def labels_of(task: Task, items: int) -> tuple[int, int]:
+    """Return how many labels the items have, and in how many assignments; 0 of other items."""
+    version = task.version_or_draft()
+    slots = read_slots(task, version)
+    return (slots.given, count_taken(task, version)) if slots.items == items else (0, 0)
 
 
-def verdict_of(found: Plan, target: float, cost: Cost, given: int = 0) -> tuple[str, str]:
+def verdict_of(found: Plan, target: float, cost: Cost) -> tuple[str, str]:
     """Say how many labels items have, how many they need, and what the missing ones cost.
 
-    On average and in 95 % of studies. ``given``: labels that the items have together.
+    On average and in 95 % of studies.
     """
     mean, sure = found.least(target), found.least(target, sure=True)
     most = found.rows[-1].votes
@@ -222,14 +228,14 @@ def verdict_of(found: Plan, target: float, cost: Cost, given: int = 0) -> tuple[
             )
             % {"reached": percent(last.dawid_skene or last.majority)},
         )
-    missing = mean * cost.items - given
+    given, missing = cost.given, cost.missing(mean)
     values = {
         "needed": plural(mean, "label"),
         "number": count(mean),
         "wanted": wanted,
         "given": _labels_each(given / cost.items),
     }
-    if missing <= 0:
+    if missing.n <= 0:
         verdict = _(
             "Items have %(given)s each. %(number)s are enough for %(wanted)s right labels on "
             "average."
@@ -243,7 +249,8 @@ def verdict_of(found: Plan, target: float, cost: Cost, given: int = 0) -> tuple[
             "Items have %(given)s each and need %(number)s for %(wanted)s right labels on average. "
             "%(missing)s cost %(cost)s."
         )
-    verdict %= {**values, "missing": plural(missing, "more label"), "cost": cost.words(missing)}
+    known = {**values, "missing": plural(missing.n, "more label")}
+    verdict %= {**known, "cost": cost.price.limit(missing)}
     close = _nearly(found, target, mean)
     if sure is None:
         note = _("No number up to %(most)s reaches that in nearly all simulated studies.")
@@ -253,7 +260,7 @@ def verdict_of(found: Plan, target: float, cost: Cost, given: int = 0) -> tuple[
     note = _("With %(labels)s each nearly all simulated studies reach that, for %(cost)s.")
     values = {
         "labels": plural(sure, "label"),
-        "cost": cost.words(sure * cost.items - given),
+        "cost": cost.price.limit(cost.missing(sure)),
     }
     return verdict, close + note % values
 

@@ -136,7 +136,7 @@ def screen_of(
     """Return the screen of a page: verdict, next action, warnings."""
     action = choose_action(
         context["study_state"],
-        *findings.actions_of(run, told, context["decisions"].open),
+        *findings.actions_of(run, told, context["decisions"]),
         settled=findings.is_settled(told),
     )
     models = context["models_untested"]

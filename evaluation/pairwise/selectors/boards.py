@@ -273,7 +273,7 @@ def tables(boards: Sequence[Board], columns: Sequence[Column]) -> list[ResultTab
     return [
         one.table(
             columns,
-            title=_("Ranking (Bradley-Terry score), with 95% CIs"),
+            title=_("Ranking by Bradley-Terry score"),
             note=_(
                 "Compare no system here with one of another board: no chain of pairs leads from "
                 "one to the other."

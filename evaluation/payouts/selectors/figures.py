@@ -116,12 +116,16 @@ def _pace(done: QuerySet[Assignment]) -> tuple[float | None, Decimal | None]:
     timed = timed.filter(hours__gt=0, n__gt=0)
     found = timed.annotate(
         each=F("hours") * 3600.0 / F("n"),
-        rate=Case(
-            When(IS_EARNED, pay__gt=0, then=F("pay") / F("hours")), output_field=FloatField()
+        time_per_pay=Case(
+            When(IS_EARNED, pay__gt=0, then=F("hours") / F("pay")), output_field=FloatField()
         ),
-    ).aggregate(seconds=Quantile("each", share=0.5), hourly=Quantile("rate", share=0.5))
-    rate = found["hourly"]
-    return found["seconds"], None if rate is None else round_money(as_decimal(rate))
+    ).aggregate(
+        seconds=Quantile("each", share=0.5), hours_per_pay=Quantile("time_per_pay", share=0.5)
+    )
+    # By the time, as a task's expected pay is: with one pay both are the same figure.
+    return found["seconds"], round_money(as_decimal(1 / found["hours_per_pay"])) if found[
+        "hours_per_pay"
+    ] else None
 
 
 def _unused(task: Task, usable: QuerySet[Answer]) -> Decimal:

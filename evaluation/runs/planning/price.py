@@ -26,6 +26,24 @@ EXACT_DIGITS = 6  # of the pay of one answer, where they do
 
 
 @dataclass(frozen=True)
+class Answers:
+    """Answers to collect: ``n`` to ``items``, of which each gets at most ``per_item``.
+
+    ``taken``: assignments of the same answers that are taken already.
+    """
+
+    n: int
+    items: int
+    per_item: int
+    taken: int = 0
+
+    @classmethod
+    def each(cls, per_item: int, items: int) -> Answers:
+        """Make it of so many answers to every item."""
+        return cls(per_item * items, items, per_item)
+
+
+@dataclass(frozen=True)
 class Price:
     """The pay of an assignment of so many answers, the fee on it, and answers a day."""
 
@@ -43,24 +61,24 @@ class Price:
         short = round(exact, EXACT_DIGITS)
         return short if short == exact else round(exact, 2 + len(str(self.per_assignment)))
 
-    def cost(self, answers: int, items: int = 0) -> Decimal:
-        """Return the price of so many answers in whole assignments, fee included."""
-        return add_fee(self.pay * self.assignments(answers, items), self.fee)
+    def cost(self, more: Answers) -> Decimal:
+        """Return the highest price of so many answers in whole assignments, fee included."""
+        return add_fee(self.pay * self.assignments(more), self.fee)
 
-    def assignments(self, answers: int, items: int = 0) -> int:
-        """Return the number of whole assignments for so many answers.
+    def assignments(self, more: Answers) -> int:
+        """Return the most assignments that so many answers take, where some are short."""
+        return most_assignments(
+            more.n,
+            items=more.items,
+            size=max(1, self.per_assignment),
+            workers=more.per_item,
+            taken=more.taken,
+        )
 
-        Of all answers to ``items``, the most that short assignments make of them.
-        """
-        size = max(1, self.per_assignment)
-        if not items:
-            return math.ceil(answers / size)
-        return most_assignments(answers, items=items, size=size, workers=-(-answers // items))
-
-    def days(self, answers: int, items: int = 0) -> int:
+    def days(self, more: Answers) -> int:
         """Return the days that the assignments of so many answers take at this pace."""
         per_day = self.a_day / max(1, self.per_assignment)
-        return math.ceil(round(self.assignments(answers, items) / per_day, 6))
+        return math.ceil(round(self.assignments(more) / per_day, 6))
 
     def options(self, label: Words) -> tuple[Param, ...]:
         """Return the options of a plan: the pay of one answer (``label``), fee and pace."""
@@ -90,14 +108,14 @@ class Price:
             a_day=(pace or 0) * per,
         )
 
-    def terms(self, answers: int, items: int = 0) -> str:
+    def terms(self, more: Answers) -> str:
         """The cost with its factors: assignments, the pay of each, and the fee."""
-        cost = money(self.cost(answers, items), self.currency)
+        cost = money(self.cost(more), self.currency)
         if not self.pay:
             return cost
         values = {
             "cost": cost,
-            "assignments": plural(self.assignments(answers, items), "assignment"),
+            "assignments": plural(self.assignments(more), "assignment"),
             "pay": money(self.pay, self.currency),
             "fee": percent(self.fee / 100, 1),
         }
@@ -105,12 +123,12 @@ class Price:
             return _("%(cost)s (%(assignments)s ×\u00a0%(pay)s + %(fee)s fee)") % values
         return _("%(cost)s (%(assignments)s ×\u00a0%(pay)s)") % values
 
-    def limit(self, answers: int, items: int) -> str:
-        """The highest cost of so many answers to ``items``, and the days where a pace is known."""
-        values = {"cost": self.terms(answers, items)}
+    def limit(self, more: Answers) -> str:
+        """The highest cost of so many answers, and the days where a pace is known."""
+        values = {"cost": self.terms(more)}
         if not self.a_day:
             return _("at most %(cost)s") % values
-        values["days"] = plural(self.days(answers, items), "day")
+        values["days"] = plural(self.days(more), "day")
         return _("at most %(cost)s, %(days)s") % values
 
 

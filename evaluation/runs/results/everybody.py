@@ -88,8 +88,8 @@ def words(told: Mapping[str, Any], dimension: str = "") -> str:
     )
     return (
         ngettext(
-            "%(n)s of %(workers)s workers is left out by hand; with all: α %(alpha)s (%(span)s).",
-            "%(n)s of %(workers)s workers are left out by hand; with all: α %(alpha)s (%(span)s).",
+            "%(n)s of %(workers)s workers is left out by hand; with them: α %(alpha)s (%(span)s).",
+            "%(n)s of %(workers)s workers are left out by hand; with them: α %(alpha)s (%(span)s).",
             found["left_out"],
         )
         % values

@@ -14,7 +14,10 @@ NAMED = 3  # of more, the number is told
 
 
 def excluded_since(run: Run) -> list[str]:
-    """Return the pseudonyms of those left out now whose answers the run counts (one query)."""
+    """Return the pseudonyms of those left out now whose answers the run counts.
+
+    One query, and two more where anybody was left out since.
+    """
     if run.snapshot is None or "max_id" not in run.snapshot.counts:
         return []
     frozen_at = run.snapshot.created_at
@@ -27,7 +30,14 @@ def excluded_since(run: Run) -> list[str]:
     rows = Exclusion.objects.in_force().filter(
         Exists(seen), ~Exists(before), task=run.task_id, created_at__gt=frozen_at
     )
-    return list(rows.order_by("pk").values_list("worker__pseudonym", flat=True))
+    names = dict(rows.order_by("pk").values_list("worker", "worker__pseudonym"))
+    if not names:
+        return []
+    # Rejected work, for one, was not counted before either.
+    theirs = Answer.objects.filter(item__task=run.task_id, worker__in=names)
+    frozen = set(run.snapshot.answer_ids)
+    counted = {by for pk, by in theirs.values_list("pk", "worker") if pk in frozen}
+    return [name for worker, name in names.items() if worker in counted]
 
 
 def exclusion_finding(run: Run, action: Action | None = None) -> Finding | None:

@@ -496,7 +496,7 @@ def test_a_report_says_what_was_planned_and_who_was_left_out_but_not_why(tmp_pat
     assert "Answers of models</dt><dd><data" not in html
     for reference in (FLEISS, GWET, COHEN):
         assert reference in html
-    assert "Agreement with all workers" in html
+    assert "Agreement with the workers left out by hand" in html
     lines = dict(people_lines(manifest))
     assert {
         "Workers whose answers count",

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from django.db.models import Count
 from django.utils import timezone
 
 from annotation.authoring.actions import tasks
@@ -189,6 +190,12 @@ def add_labels(
         if code
     )
     return answers
+
+
+def hold_slots(task: Task) -> None:
+    """Let answers hold slots of their items, as those of the work page do."""
+    for item in task.items.annotate(n=Count("answers")):
+        Item.objects.filter(pk=item.pk).update(held=min(item.n, item.redundancy))
 
 
 def add_model(

@@ -163,7 +163,7 @@ def test_the_verdict_counts_what_is_decided_and_asks_for_the_rest(task: Task) ->
     assert html.count('<td class="votes"') == left == html.count("mark-undecided")
     for row in rows[1:]:
         decide(task, row.item)
-    assert DecisionCounts.of(run) == DecisionCounts(open=0, decided=len(rows))
+    assert DecisionCounts.of(run) == DecisionCounts(open=0, certain=0, decided=len(rows))
     codes = findings_in(page(task, "label_items"))
     assert "label_decided" in codes
 

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 
 import pyarrow.parquet
 import pytest
@@ -20,6 +21,7 @@ from annotation.authoring.actions.items import save_item
 from annotation.models import Answer, ChoiceValue, Membership, SpanValue, Task
 from evaluation.labels.results import SURE
 from evaluation.labels.selectors import findings, study, tables
+from evaluation.labels.selectors.items import DecisionCounts
 from evaluation.labels.selectors.shared import shared_items
 from evaluation.models import ItemLabel, Run, RunState, WorkerScore
 from evaluation.runs import engine as runs
@@ -222,12 +224,18 @@ def test_items_stand_with_their_votes_label_and_certainty_open_ones_first(
     text = text_of(html)
     assert "All 60" in text and "Known answers 12" in text and f"Split votes {len(split)}" in text
     assert "All methods agree" not in text
-    *_, decide = findings.actions_of(run, reads.figures_of(run), n)
-    assert decide.code == "decide_items" and decide.action is not None
+    counts, told = DecisionCounts.of(run), reads.figures_of(run)
+    *_, decide = findings.actions_of(run, told, counts)
+    assert decide.code == "decide_items_and_ties" and decide.action is not None
+    assert counts.open == n and 0 < counts.certain < n
+    # Together with the verdict: 60 items are the certain ones and those under .90.
+    certainty = told["certainty"]
+    sure = certainty["middle"] + certainty["high"]
+    assert counts.open - counts.certain == certainty["items"] - sure
     assert str(decide.action.label) == f"Decide {n} items" and f"{n} items" in decide.text
     assert decide.action.url.endswith(f"?run={run.number}&show=open")
-    done = findings.actions_of(run, reads.figures_of(run), 0)
-    assert "decide_items" not in [one.code for one in done]
+    done = findings.actions_of(run, told, replace(counts, open=0))
+    assert not [one.code for one in done if one.code.startswith("decide_items")]
     known = page(task, "label_items", query="?show=known")
     assert text_of(known).count("Claim number") == 12
     assert all(sum(one.extra["votes"].values()) == one.n for one in uncertain)

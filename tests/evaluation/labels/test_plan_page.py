@@ -7,17 +7,18 @@ from dataclasses import replace
 
 import pytest
 
+from annotation.authoring.selectors.progress import progress_of
 from crowdqc.numbers import money
 from evaluation.labels import planning
 from evaluation.labels.selectors.plan import (
     Cost,
     LabelPlanner,
     _cells,
-    count_labels,
+    labels_of,
     verdict_of,
 )
 from evaluation.runs.adapters import precision
-from evaluation.runs.planning.price import price_of
+from evaluation.runs.planning.price import Answers, price_of
 from tests.evaluation.corpora import labels as corpus
 from tests.evaluation.corpora.pair_study import plan_page, text_of
 from tests.evaluation.labels.test_runs import scored
@@ -49,9 +50,11 @@ def test_the_plan_prices_any_number_of_items_in_whole_assignments_with_workers()
     version = task.current
     assert version is not None
     cost = Cost(price_of(task, version), items=250, per_worker=100)
-    assert cost.price.cost(750) == version.pay * -(-750 // version.items_per_assignment)
+    assert cost.price.cost(Answers(750, 750, 1)) == version.pay * -(
+        -750 // version.items_per_assignment
+    )
     assignments = 3 + (750 - 3) // version.items_per_assignment  # at most, with short ones
-    assert cost.price.cost(750, items=250) == version.pay * assignments
+    assert cost.price.cost(Answers.each(3, 250)) == version.pay * assignments
     assert cost.people(3) == 8 and replace(cost, items=2).people(3) == 3
     text = text_of(plan_page(task, query="?items=250&target=90&accuracy=80&per_worker=100"))
     assert money(version.pay * assignments, "EUR") in text
@@ -85,7 +88,7 @@ def test_the_plan_begins_with_the_labels_that_items_have() -> None:
     """8 imported answers each: what 6 workers reach costs nothing; from 4 on, 2 more."""
     imported = factories.make_task(n=2, redundancy=3)
     factories.make_answers(imported, {f"w{n}": {"q-001": "a", "q-002": "b"} for n in range(8)})
-    assert count_labels(imported, 2) == 16 and count_labels(imported, 100) == 0
+    assert labels_of(imported, 2)[0] == 16 and labels_of(imported, 100) == (0, 0)
     task = corpus.make_labelled(items=30, known=0, workers=8)
     options = {one.name: one.default for one in LabelPlanner().options(task, None)}
     assert options["items"] == options["per_worker"] == 30
@@ -94,12 +97,31 @@ def test_the_plan_begins_with_the_labels_that_items_have() -> None:
     cost = Cost(price_of(task, version), items=30, per_worker=30)
     row = planning.Row(6, 0.9, 0.8, 1.0, 0.96, 0.96, 1.0, error=0.0)
     found = planning.Plan((row,), 30, 30, "", "")
-    assert "€" not in "".join(verdict_of(found, 0.95, cost, given=8 * 30))
-    more = verdict_of(found, 0.95, cost, given=4 * 30)[0]
-    assert cost.words(2 * 30) in more and cost.words(6 * 30) not in more
+    assert "€" not in "".join(verdict_of(found, 0.95, replace(cost, given=8 * 30)))
+    four = replace(cost, given=4 * 30)
+    more = verdict_of(found, 0.95, four)[0]
+    assert cost.price.limit(four.missing(6)) in more
+    assert cost.price.limit(cost.missing(6)) not in more
     assert re.findall(r"(\d+) (?:more )?labels?\b", more) == ["4", "60"]
-    some = verdict_of(found, 0.95, cost, given=75)[0]  # not as if items had 2 each
-    assert "2.5 labels" in some and cost.words(6 * 30 - 75) in some
+    mixed = replace(cost, given=75)
+    some = verdict_of(found, 0.95, mixed)[0]  # not as if items had 2 each
+    assert "2.5 labels" in some and cost.price.limit(mixed.missing(6)) in some
+
+
+def test_the_plan_prices_missing_labels_as_the_task_page_does() -> None:
+    """Items that came later miss more labels: a lower bound than the publish dialog's had stood."""
+    task = corpus.make_task(items=30, redundancy=6, items_per_assignment=10)
+    items = list(task.items.order_by("position"))
+    for at in range(6):
+        worker = factories.make_worker(project=task.project)
+        corpus.add_labels(task, worker, [(one, "supported") for one in items[:10]][: 10 - at % 2])
+    corpus.hold_slots(task)
+    version = task.current
+    assert version is not None
+    given, taken = labels_of(task, 30)
+    cost = Cost(price_of(task, version), 30, 30, given, taken)
+    [progress] = progress_of([task])
+    assert cost.price.cost(cost.missing(6)) == progress.ahead
 
 
 def test_the_plan_refuses_what_it_cannot_simulate_in_words() -> None:

@@ -24,7 +24,7 @@ from evaluation.pairwise.price import price_cells, price_sentence
 from evaluation.pairwise.selectors import boards
 from evaluation.pairwise.selectors.runs import dimensions
 from evaluation.runs.adapters import precision
-from evaluation.runs.planning.price import Price
+from evaluation.runs.planning.price import Answers, Price
 from evaluation.runs.selectors.lists import figures_of
 from tests.evaluation.corpora import labels as label_corpus
 from tests.evaluation.corpora import pairs as pair_corpus
@@ -201,12 +201,13 @@ def test_a_difference_of_the_board_is_that_of_the_votes_of_its_two_leaders() -> 
 
 def test_a_price_counts_whole_assignments_with_the_fee_and_names_pay_and_fee() -> None:
     price = Price(Decimal("1.50"), 8, Decimal(25), "EUR", 4.0)
-    assert price.cost(17) == Decimal("5.62")  # of 5.625
+    assert price.cost(Answers(17, 17, 1)) == Decimal("5.62")  # of 5.625
     factors = "€5.62 (3 assignments ×\u00a0€1.50 + 25.0% fee)"
-    assert factors in price.terms(17) and price_cells(price, 16) == ["16", "€3.75", "4"]
+    assert factors in price.terms(Answers(17, 17, 1))
+    assert price_cells(price, Answers(16, 16, 1)) == ["16", "€3.75", "4"]
     unknown = Price(Decimal("1.50"), 8, Decimal(0), "EUR", 0.0)
-    assert "at most €1.50 (1 assignment ×\u00a0€1.50)." in price_sentence(unknown, 8, 8)
-    assert len(price_cells(unknown, 8)) == 2
+    assert "at most €1.50 (1 assignment ×\u00a0€1.50)." in price_sentence(unknown, Answers(8, 8, 1))
+    assert len(price_cells(unknown, Answers(8, 8, 1))) == 2
 
 
 @pytest.mark.parametrize(("pay", "per"), [("0.50", 8), ("0.50", 16), ("1.50", 12), ("0.05", 40)])
@@ -220,9 +221,10 @@ def test_the_pay_of_one_answer_is_exact_where_few_digits_do(pay: str, per: int) 
 def test_days_are_those_of_the_assignments_that_the_cost_names(workers: int) -> None:
     """With 4 assignments a day, 23 of them were "5 days": answers had been divided, not they."""
     price = Price(Decimal("0.50"), 8, Decimal(0), "EUR", 4.0 * 8)
-    named, days = re.findall(r"([\d,]+) (?:assignment|day)s", price.limit(workers * 20, 20))
-    assert int(days) == math.ceil(int(named) / 4) == price.days(workers * 20, 20)
-    assert price_cells(price, workers * 20, 20)[2] == days
+    judgments = Answers.each(workers, 20)
+    named, days = re.findall(r"([\d,]+) (?:assignment|day)s", price.limit(judgments))
+    assert int(days) == math.ceil(int(named) / 4) == price.days(judgments)
+    assert price_cells(price, judgments)[2] == days
 
 
 @pytest.mark.parametrize("per", [1, 3, 7, 12, 96, 997])

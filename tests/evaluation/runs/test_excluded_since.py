@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 
-from annotation.models import Exclusion, Membership, Task
+from annotation.models import Answer, Exclusion, Membership, Task
 from annotation.work.actions import exclusions
 from evaluation.models import Run
 from evaluation.runs.selectors.exclusions import exclusion_finding
@@ -57,3 +57,19 @@ def test_who_answered_only_after_the_run_is_not_called_counted() -> None:
     corpus.add_labels(task, late, [(item, "supported") for item in task.items.all()])
     leave_out(task, late)
     assert counted(run) == []
+
+
+def test_whose_work_had_been_rejected_before_the_run_is_not_called_counted() -> None:
+    """Their answers did not count in it; the next run met the same answers and its snapshot."""
+    task = corpus.make_labelled(items=12, known=0, workers=5, guessing=1)
+    worker = task.assignments.order_by("pk")[0].worker
+    theirs = Answer.objects.filter(item__task=task, worker=worker)
+    rejected = theirs.update(counts=False, uncounted_reason="copied")
+    first = scored(task)
+    leave_out(task, worker)
+    second = scored(task)
+    assert first.snapshot_id == second.snapshot_id
+    assert counted(first) == counted(second) == []
+    assert second.snapshot is not None
+    left_out = second.snapshot.counts["left_out"]
+    assert (left_out["uncounted"], left_out["excluded"]) == (rejected, 0)  # as exports say

@@ -20,6 +20,7 @@ from evaluation.methods.core.base import Cancelled
 from evaluation.models import Embedding, Run, RunState, WorkerScore
 from evaluation.runs import engine as runs
 from evaluation.runs import schedules
+from tests.evaluation.corpora import labels
 from tests.evaluation.corpora import texts as corpus
 from tests.evaluation.corpora.official_runs import make_official
 from tests.support import encoders, factories
@@ -71,6 +72,27 @@ def test_the_first_run_starts_by_itself_when_three_workers_have_five_answers() -
     run = Run.objects.get()
     assert (run.trigger, run.started_by) == ("answers", None)
     assert jobs.start_due_runs() == 0  # it is waiting already
+
+
+@pytest.mark.django_db
+def test_a_study_with_two_workers_an_item_is_scored_once_it_is_full() -> None:
+    """Nothing more could come, and the page still waited for a third worker."""
+    task = labels.make_task(items=8, redundancy=2)
+    people = [factories.make_worker(project=task.project) for _ in range(2)]
+    items = list(task.items.order_by("position"))
+    labels.add_labels(task, people[0], [(one, "supported") for one in items])
+    labels.add_labels(task, people[1], [(one, "supported") for one in items[:7]])
+    labels.hold_slots(task)
+    quiet(task)
+    assert schedules.first_run(task).missing and jobs.start_due_runs() == 0
+    labels.add_labels(task, people[1], [(items[7], "contradicted")])
+    labels.hold_slots(task)
+    quiet(task)
+    assert jobs.start_due_runs() == 1
+    run = Run.objects.get()
+    runs.execute(run.pk)
+    run.refresh_from_db()
+    assert run.state == RunState.DONE
 
 
 @pytest.mark.django_db

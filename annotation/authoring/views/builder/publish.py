@@ -59,7 +59,7 @@ def _not_yet(request: HttpRequest, access: Access, task: Task) -> HttpResponse |
     if wrong := _change(request, access, task):
         return _dialog(request, access, task, status=422, wrong=wrong)
     if request.POST.get("look"):
-        return _dialog(request, access, task)
+        return _dialog(request, access, task, looked=True)
     build, shown = Build(task), request.POST.get("total")
     wording = request.POST.get("wording", "")
     found = Publishing(build, wording)

@@ -174,7 +174,7 @@ def before_use(task: Task, dimension: str) -> Finding | None:
 
 def _collect(offer: Offer) -> Finding:
     """The votes that can be collected from this page."""
-    cost = money(offer.price.cost(offer.votes), offer.price.currency)
+    cost = money(offer.price.cost(offer.answers), offer.price.currency)
     label = _("Collect %(votes)s, %(cost)s") % {
         "votes": plural(offer.votes, "judgment"),
         "cost": cost if offer.price.pay else _("unpaid"),
