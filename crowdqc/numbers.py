@@ -123,6 +123,15 @@ def written(text: str) -> str:
     return _localized(text) if re.fullmatch(r"-?\d+(\.\d+)?", text) else text
 
 
+def stored_number(text: str) -> str:
+    """Return a number as stored English sentences write it (``.05``, ``1,000``, ``61%``)."""
+    if _is_english():
+        return text
+    share = text.endswith("%")
+    figure = _localized(re.sub(r"^(\D?)\.", r"\g<1>0.", text.removesuffix("%")))
+    return f"{figure}{NBSP}%" if share else figure
+
+
 def decimal(value: Number, digits: int = 1) -> str:
     """A number with so many decimals: ``1.0``, ``1,272.5`` (German ``1.272,5``)."""
     return _localized(f"{value:,.{digits}f}")

@@ -85,6 +85,7 @@ TEMPLATES = [
             "builtins": [
                 "annotation.templatetags.crowdqc",
                 "crowdqc.web.tables",
+                "evaluation.results.stored_texts",
                 "django.templatetags.i18n",
             ],
             "loaders": [
