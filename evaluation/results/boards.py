@@ -15,6 +15,7 @@ from crowdqc.web.terms import Words
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate
 from evaluation.results.columns import COMPARISON, Column
+from evaluation.results.stored_texts import translate_stored
 from evaluation.results.tables import Group, ResultTable
 
 PER_PAGE = 100
@@ -69,7 +70,10 @@ class Row:
         values: dict[str, Any] = {
             **{"component": component, "estimate": estimate, "low": low, "high": high, "n": n},
             **{"best": best, "worst": worst, "group": group},
-            **{"uniterated": extra.get("uniterated"), "why": extra.get("no_interval", "")},
+            **{
+                "uniterated": extra.get("uniterated"),
+                "why": translate_stored(extra.get("no_interval", "")),
+            },
             **{name: extra.get(name) for name in COMPARE},
         }
         return cls(id=pk, name=name, detail=detail, **values | more)

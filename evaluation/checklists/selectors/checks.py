@@ -32,6 +32,7 @@ from evaluation.methods.checklists.correlation import POOLED, SAMPLE_LEVEL
 from evaluation.methods.checklists.references import MEASURES
 from evaluation.models import CandidateScore, LanguageModel, Run, RunFigure, RunState
 from evaluation.models.runs import PUBLISHED
+from evaluation.results.stored_texts import translate_figures
 
 SETTINGS = {
     "articles": (SAMPLE_LEVEL, gettext_noop("Within sources")),
@@ -163,7 +164,7 @@ def sources(task: Task, run: Run | None) -> dict[str, list[Source]]:
     figures: dict[int, Row] = {one.pk: {} for one in runs}
     rows = RunFigure.objects.filter(run__in=figures, name__in=FIGURES)
     for pk, name, data in rows.values_list("run_id", "name", "data"):
-        figures[pk][name] = data
+        figures[pk][name] = translate_figures(data)
     later = later_scores(task.project_id)
     own = name_of(str(shown_version(task).settings.get("dimension") or "x"), [])
     found: dict[str, list[Source]] = {}

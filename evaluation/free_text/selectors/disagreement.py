@@ -29,6 +29,7 @@ from evaluation.models import Run
 from evaluation.results.cells import dim, link
 from evaluation.results.columns import Column, head_column
 from evaluation.results.findings import Action, Finding
+from evaluation.results.stored_texts import translate_all, translate_stored
 from evaluation.results.tables import ResultTable, plain_table
 
 TYPICAL = 2  # answers shown of a camp
@@ -170,10 +171,10 @@ def camps_verdict(parts: Sequence[Figures]) -> Finding:
     reason = next((part["reason"] for part in parts if part["found"] is None), None)
     if parts and reason is None:
         return MESSAGES.find("no_camps")
-    if reason == diagnostics.TOO_FEW_FOR_CAMPS:
+    if reason == translate_stored(diagnostics.TOO_FEW_FOR_CAMPS):
         workers = 2 * diagnostics.SMALLEST_CAMP
         return MESSAGES.find("camps_need_more", workers=workers, questions=diagnostics.FEWEST)
-    if reason in (diagnostics.TOO_MANY_WORKERS, diagnostics.TOO_MANY["reason"]):
+    if reason in translate_all([diagnostics.TOO_MANY_WORKERS, diagnostics.TOO_MANY["reason"]]):
         return MESSAGES.find("camps_too_many")
     return MESSAGES.find("camps_unknown")
 

@@ -30,6 +30,7 @@ from evaluation.results.cells import bold
 from evaluation.results.columns import PLOT, RANK, Column, Format, head_column, interval_column
 from evaluation.results.estimates import EstimateRow
 from evaluation.results.findings import Action, Finding, arrange
+from evaluation.results.stored_texts import translate_stored
 from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.adapters import adapter_of
 from evaluation.runs.official.selectors import official_run
@@ -367,7 +368,9 @@ def _line(
 
 def _cell(values: Sequence[Any]) -> Cell:
     _, estimate, low, high, _, best, worst, extra = values
-    return Cell(rank_words(best, worst), estimate, low, high, extra.get("no_interval", ""))
+    return Cell(
+        rank_words(best, worst), estimate, low, high, translate_stored(extra.get("no_interval", ""))
+    )
 
 
 # Agreement -------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from evaluation.results.boards import rank_words
 from evaluation.results.cells import bold, dim
 from evaluation.results.columns import PLOT, Column, Format, head_column
 from evaluation.results.estimates import EstimateRow, drawn, estimate_columns
+from evaluation.results.stored_texts import translate_stored
 from evaluation.results.tables import ResultTable, plain_table
 
 PER_PAGE = 50
@@ -241,12 +242,12 @@ def _scale(rows: Any) -> Scale:
 
 def _cell(row: WorkerScore | None, scale: Scale, name: str) -> Score:
     if row is None or row.estimate is None:
-        why = row.extra["no_interval"] if row is not None else ""
+        why = translate_stored(row.extra["no_interval"]) if row is not None else ""
         return Score(why=why or _("not scored"))
     is_ranked = row.rank_low is not None and row.rank_high is not None
     return Score(
         row.estimate,
         charts.forest_cell(scale, Estimate(row.estimate, row.low, row.high), name=name),
         rank_words(row.rank_low, row.rank_high) if is_ranked else "",
-        row.extra["no_interval"],
+        translate_stored(row.extra["no_interval"]),
     )

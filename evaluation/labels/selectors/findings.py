@@ -18,6 +18,7 @@ from evaluation.labels.selectors.workers import WorkerRow
 from evaluation.methods.core.units import wilson
 from evaluation.models import Run
 from evaluation.results.findings import Action, Finding, minor
+from evaluation.results.stored_texts import translate_stored
 from evaluation.runs.results import everybody
 
 Figures = Mapping[str, Any]
@@ -179,7 +180,8 @@ def _weak_workers(figures: Figures, rows: Sequence[WorkerRow]) -> Iterator[Findi
 def _run_notes(figures: Figures) -> Iterator[Finding]:
     """Warnings of the fit itself."""
     for text in figures.get("diagnostics", {}).get("warnings", []):
-        yield MESSAGES.find("label_run_note", text=f"{text[:1].upper()}{text[1:]}")
+        said = translate_stored(text)
+        yield MESSAGES.find("label_run_note", text=f"{said[:1].upper()}{said[1:]}")
 
 
 def _known(

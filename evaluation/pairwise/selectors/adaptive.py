@@ -21,6 +21,7 @@ from evaluation.models import AdaptivePlan, SystemScore
 from evaluation.pairwise import adaptive
 from evaluation.pairwise.selectors.live import CollectedCounts, collected_counts
 from evaluation.results.columns import Column, head_column
+from evaluation.results.stored_texts import translate_all
 from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.official.selectors import official_run
 
@@ -75,7 +76,9 @@ def run(plan: AdaptivePlan) -> dict[str, Any]:
         found = simulate(design, rng=np.random.default_rng(SEED), replicates=REPLICATES)
     except BadParameter as error:
         raise Invalid(f"{str(error)[:1].upper()}{str(error)[1:]}.") from error
-    notes = [f"{text[:1].upper()}{text[1:]}." for text in found.diagnostics["warnings"]]
+    notes = [
+        f"{text[:1].upper()}{text[1:]}." for text in translate_all(found.diagnostics["warnings"])
+    ]
     crowd = (
         f"Simulated: {plural(design.pairs, 'pair')}, {plural(design.systems, 'source')} with "
         f"{source}; {plural(design.workers, 'worker')}, one in five of whom does not look."

@@ -20,6 +20,7 @@ from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.selectors.boards import SystemRow, against_average
 from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.results.findings import Action, Finding
+from evaluation.results.stored_texts import translate_stored
 from evaluation.runs.selectors.verdicts import Place, first_place
 
 Told = Mapping[str, Any]
@@ -139,7 +140,7 @@ def _run_note(text: str, names: Sequence[str], every: int, *, covers_all: bool) 
     """A text of the run's diagnostics with the dimensions it holds for."""
     grave = "no board" in text or "never compared" in text
     # Runs keep what the method said; what a crowd estimated is called so on pages.
-    text = text.replace("gold labels", "estimated labels")
+    text = translate_stored(text.replace("gold labels", "estimated labels"))
     text = f"{text[:1].upper()}{text[1:]}".removesuffix(".")
     if not names or covers_all:
         return MESSAGES.find("pair_warning" if grave else "pair_note", text=f"{text}.")

@@ -29,6 +29,7 @@ from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.results.cells import count_of_total
 from evaluation.results.columns import Column, head_column
 from evaluation.results.findings import Action, Finding
+from evaluation.results.stored_texts import translate_figures
 from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.official.selectors import official_runs
 from evaluation.runs.selectors.lists import figures_of
@@ -303,6 +304,7 @@ def experts(task: Task, core: Run) -> list[Experts]:
             "run_id", "data"
         )
     )
+    translate_figures(alphas)
     told = {pk: (run, alphas[run.pk]) for pk, run in runs.items() if run.pk in alphas}
     shown = next((one for one in derived if one.pk in told), None)
     crowd = own = PanelVotes([], 0)

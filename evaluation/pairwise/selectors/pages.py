@@ -49,6 +49,7 @@ from evaluation.results.cells import (
 from evaluation.results.columns import Column, Format, head_column
 from evaluation.results.findings import Action, Finding
 from evaluation.results.shared_items import NOT_SHOWN, SharedItems, can_show_votes
+from evaluation.results.stored_texts import translate_figures
 from evaluation.results.tables import ResultTable, plain_table
 
 PER_PAGE = 50
@@ -78,7 +79,7 @@ def rows_where(run: Run | None, name: str, column: str, value: int) -> list[dict
         output_field=JSONField(),
     )
     found = RunFigure.objects.filter(run=run, name=name).values_list(path, flat=True).first()
-    return found or []
+    return list(translate_figures(found or []))
 
 
 @dataclass(frozen=True)

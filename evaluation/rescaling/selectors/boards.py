@@ -25,6 +25,7 @@ from evaluation.rescaling.run import SLUG
 from evaluation.results.cells import link, note_below
 from evaluation.results.columns import PLOT, Column, Format, head_column
 from evaluation.results.findings import Action, Finding
+from evaluation.results.stored_texts import translate_figures
 from evaluation.results.tables import BOARD, ResultTable, plain_table
 from evaluation.runs.selectors.verdicts import Verdict, change
 
@@ -84,7 +85,8 @@ def finished(task: Task) -> QuerySet[Run]:
 def figures_and_names(run: Run, view: str) -> NamedFigures:
     """The figures that a view needs and the names of the run's workers, in two queries."""
     names = ("frame", "recipe", *VIEWS[view][1])
-    figures = dict(RunFigure.objects.filter(run=run, name__in=names).values_list("name", "data"))
+    rows = RunFigure.objects.filter(run=run, name__in=names).values_list("name", "data")
+    figures = translate_figures(dict(rows))
     workers = Membership.objects.filter(scores__run=run).values_list("pk", "pseudonym")
     return NamedFigures(run, figures["frame"], figures, dict(workers))
 
@@ -488,7 +490,7 @@ def variants(told: NamedFigures, task: Task) -> dict[str, Any]:
     for pk, name, data in RunFigure.objects.filter(run__in=runs, name__in=names).values_list(
         "run_id", "name", "data"
     ):
-        found[pk][name] = data
+        found[pk][name] = translate_figures(data)
     rows = [_variant(told, run, found[run.pk]) for run in runs]
     changes = [one for row in rows for one in (row.all, row.incomplete) if one is not None]
     scale = change_scale(changes, width=NARROW, count=3)

@@ -18,7 +18,7 @@ from annotation.models import Candidate, ChoiceValue, Item
 from annotation.work.snapshots.judgments import AskedDimension
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Scale
-from evaluation.methods.rescaling.ratings import DEFAULTS, SAME_RATINGS, text_interval
+from evaluation.methods.rescaling.ratings import DEFAULTS, text_interval
 from evaluation.models import CandidateScore, Run
 from evaluation.pairwise.selectors.names import is_generated_id
 from evaluation.pairwise.selectors.runs import dimensions
@@ -26,6 +26,7 @@ from evaluation.results.cells import link
 from evaluation.results.columns import PLOT, Column, head_column, interval_column
 from evaluation.results.estimates import EstimateRow, drawn
 from evaluation.results.shared_items import NOT_SHOWN, SharedItems, can_show_votes
+from evaluation.results.stored_texts import translate_stored
 from evaluation.results.tables import ResultTable, plain_table
 
 PER_PAGE = 50
@@ -72,7 +73,7 @@ def texts(
         values = np.array([one for own in ratings.values() for one in own]) / scale.factor
         points = [point / scale.factor for point in scale.points]
         low, high, why = text_interval(values, points, level)
-        why = _("all ratings are the same") if why == SAME_RATINGS else why
+        why = translate_stored(why)
         place = places.get(pk, 0)
         url = reverse("task_item", args=[run.project_id, run.task_id, place]) if place else ""
         by_worker = text.author_id is not None or text.source_answer_id is not None

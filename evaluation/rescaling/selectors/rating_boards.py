@@ -37,6 +37,7 @@ from evaluation.results.columns import (
 )
 from evaluation.results.findings import Finding, arrange
 from evaluation.results.rows import typed
+from evaluation.results.stored_texts import translate_figures, translate_stored
 from evaluation.results.tables import Group, ResultTable, plain_table
 from evaluation.runs.results import everybody, votes_used
 from evaluation.runs.selectors import lists as reads
@@ -131,7 +132,7 @@ def boards(run: Run, asked: Sequence[AskedDimension]) -> list[ScaleBoard]:
             one.low,
             one.high,
             one.n,
-            why=one.extra.get("no_interval") or "",
+            why=translate_stored(one.extra.get("no_interval") or ""),
         )
         means.setdefault(one.dimension, []).append(mean)
     every = [row for rows in means.values() for row in rows]
@@ -525,7 +526,7 @@ def workers(run: Run, dimension: str, access: Access) -> list[ScaleUse]:
             n,
             extra.get("mean"),
             extra.get("spread"),
-            extra.get("no_interval") or "",
+            translate_stored(extra.get("no_interval") or ""),
             names.get(pk, ""),
         )
         for pk, name, estimate, low, high, n, extra in rows
@@ -673,7 +674,8 @@ def corrected(
     ``workers`` gives them) and the texts whose mean moves most.
     """
     names = ("corrected", "corrected_system", "rater")
-    told = dict(RunFigure.objects.filter(run=run, name__in=names).values_list("name", "data"))
+    figures = RunFigure.objects.filter(run=run, name__in=names).values_list("name", "data")
+    told = translate_figures(dict(figures))
     if not told:
         return {}
     label = {one.name: one.label for one in asked}

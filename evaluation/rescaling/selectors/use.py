@@ -28,6 +28,7 @@ from evaluation.rescaling.selectors.boards import NamedFigures, Row
 from evaluation.results.cells import bold, chip, link
 from evaluation.results.columns import Column, head_column, interval_column
 from evaluation.results.rows import typed
+from evaluation.results.stored_texts import translate_stored
 from evaluation.results.tables import ResultTable, plain_table
 
 WORKERS, ITEMS = 12, 15
@@ -280,7 +281,7 @@ def _ratings(
             reverse("worker_card", args=[task.project_id, worker]),
             extra["label"],
             estimate,
-            why=extra["why"],
+            why=translate_stored(extra["why"]),
             call_url=reverse("models_call", args=[task.project_id, call]) if call else "",
             explanation=words.get(pk, ""),
             cited=_cited(spans.get(pk, []), texts.get(about[item].group_id, [])),

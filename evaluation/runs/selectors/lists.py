@@ -22,6 +22,7 @@ from evaluation.bundles.kinds.registry import KINDS as BUNDLED
 from evaluation.charts import boards as charts
 from evaluation.llm_runs.selectors import llm_runs
 from evaluation.models import Run, RunFigure, RunState
+from evaluation.results import stored_texts
 from evaluation.runs import run_types
 from evaluation.runs.engine import ACTIVE, main_method
 from evaluation.runs.official.selectors import in_force, official_first
@@ -115,7 +116,7 @@ def startable(task: Task) -> dict[str, str]:
     kinds = run_types.run_types()
     following = {kind.follow_up for kind in kinds.values()}
     return {
-        slug: kind.recipe.title
+        slug: _(kind.recipe.title)
         for slug, kind in kinds.items()
         if kind.fits(task)
         and kind.asking is None
@@ -143,11 +144,11 @@ def all_runs(project: Project) -> QuerySet[Run]:
 
 
 def figures_of(run: Run, *names: str) -> dict[str, Any]:
-    """The run's named figures (all without names), in one query."""
+    """The run's named figures (all without names), in one query; reasons in the language."""
     rows = RunFigure.objects.filter(run=run)
     if names:
         rows = rows.filter(name__in=names)
-    return dict(rows.values_list("name", "data"))
+    return stored_texts.translate_figures(dict(rows.values_list("name", "data")))
 
 
 def start_words(fresh: NewAnswers, *, first: bool, noun: str = "answer") -> str:
@@ -279,7 +280,7 @@ def _sentence(run: Run) -> str:
         RunState.QUEUED: _waiting,
         RunState.RUNNING: _working,
         RunState.DONE: run_words.describe_input,
-        RunState.FAILED: lambda run: run.error,
+        RunState.FAILED: lambda run: stored_texts.translate_stored(run.error),
         RunState.CANCELLED: run_words.cancelled,
     }
     return words[RunState(run.state)](run)
@@ -321,7 +322,7 @@ def _seconds_left(run: Run) -> float | None:
 
 def _step(step: Mapping[str, Any], *, active: bool) -> Step:
     state, done, total = step["state"], step.get("done", 0), step.get("total", 0)
-    words, took = step.get("count", ""), step.get("seconds")
+    words, took = stored_texts.translate_stored(step.get("count", "")), step.get("seconds")
     if not words and total and state != "draft":
         words = _("%(done)s of %(total)s") % {"done": count(done), "total": count(total)}
     if state == "draft":
@@ -329,7 +330,7 @@ def _step(step: Mapping[str, Any], *, active: bool) -> Step:
     return Step(
         state="draft" if state == "running" and not active else state,
         name=_(step["name"]),
-        sub=step.get("sub", ""),
+        sub=stored_texts.translate_stored(step.get("sub", "")),
         mono=bool(step.get("mono")),
         done=done,
         total=total if state != "draft" else 0,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -14,6 +13,7 @@ from crowdqc.web.terms import Words
 from evaluation.methods.core.ranking import leaders
 from evaluation.methods.workers.claims import LEAST_COMPARED, median_claim
 from evaluation.results.findings import Finding, Severity
+from evaluation.results.stored_texts import values_in
 from evaluation.runs.messages import MESSAGES
 
 Told = Mapping[str, Any]
@@ -175,26 +175,26 @@ def highest(rows: Sequence[Named], what: str) -> Place:
     return Place(said % told, _("Their intervals overlap."), open=True)
 
 
-TOO_FEW = re.compile(r"(?P<units>[^,]+); an interval needs (?P<least>\d+)")
-UNEVEN = re.compile(
-    r"(?P<units>.+), but a few did most of the work: as much as (?P<even>[\d.]+) equally active "
-    r"ones; an interval needs (?P<least>\d+)"
+TOO_FEW = "%(count)s; an interval needs %(least)s"
+UNEVEN = (
+    "%(count)s, but a few did most of the work: as much as %(even)s equally active ones; "
+    "an interval needs %(least)s"
 )
 
 
 def why_not_exact(reason: str) -> str:
     """Why a figure has no interval (``core.inference.too_few_clusters``), as a verdict's note."""
-    if found := UNEVEN.fullmatch(reason):
+    if found := values_in(UNEVEN, reason):
         said = _(
             "How exact this is cannot be said: of %(units)s a few did most of the work, as much as "
             "%(even)s equally active ones would. At least %(least)s are needed."
         )
-        return said % found.groupdict()
-    found = TOO_FEW.fullmatch(reason)
+        return said % {**found, "units": found["count"]}
+    found = values_in(TOO_FEW, reason)
     if found is None:
         return f"{reason[:1].upper()}{reason[1:].removesuffix('.')}." if reason else ""
     said = _("How exact this is cannot be said with %(units)s: at least %(least)s are needed.")
-    return said % found.groupdict()
+    return said % {**found, "units": found["count"]}
 
 
 def against_middle(rows: Sequence[Told]) -> tuple[Verdict, list[Told]]:

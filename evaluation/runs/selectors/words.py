@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.urls import NoReverseMatch, reverse
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from annotation.models import Task
@@ -59,14 +60,15 @@ def export_url(run: Run) -> str:
 
 
 def lower_title(title: str) -> str:
-    """Lower the first letter of a title within a sentence, except for abbreviations."""
-    return title if title[1:2].isupper() else f"{title[:1].lower()}{title[1:]}"
+    """Lower the first letter of a title within a sentence, except for abbreviations and German."""
+    is_kept = title[1:2].isupper() or (get_language() or "").startswith("de")
+    return title if is_kept else f"{title[:1].lower()}{title[1:]}"
 
 
 def heading(run: Run) -> str:
     """``Run 4: AQER, workers and systems``."""
     kind = run_types.type_of(run.method)
-    title = kind.recipe.title
+    title = run_types.title_of(run.method)
     if not kind.iterates:
         return _("Run %(run)s: %(title)s") % {"run": run.number, "title": lower_title(title)}
     both = run.snapshot is not None and run.snapshot.counts.get("systems")

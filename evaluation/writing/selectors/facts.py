@@ -23,6 +23,7 @@ from evaluation.results.cells import Cell, bold, note_below
 from evaluation.results.columns import Format
 from evaluation.results.findings import Action, Finding
 from evaluation.results.matrices import MatrixRow, matrix_table
+from evaluation.results.stored_texts import translate_figures
 from evaluation.results.tables import Group, ResultTable
 from evaluation.runs.adapters import FirstRun
 from evaluation.writing.dataset import MODELS, PEOPLE
@@ -133,7 +134,7 @@ def figures_of(task: Task, run: Run, view: str) -> NamedFigures:
     """The figures that a view needs, in one query."""
     names = (FRAME, "recipe", *VIEWS[view][1])
     rows = RunFigure.objects.filter(run=run, name__in=names)
-    figures = dict(rows.values_list("name", "data"))
+    figures = translate_figures(dict(rows.values_list("name", "data")))
     return NamedFigures(run, figures.get(FRAME, {}), figures, style_labels(task))
 
 

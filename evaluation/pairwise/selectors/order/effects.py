@@ -15,6 +15,7 @@ from evaluation.models import Run
 from evaluation.pairwise.messages import MESSAGES
 from evaluation.pairwise.selectors.trust import change_words, within_shares
 from evaluation.results.findings import Action, Finding
+from evaluation.results.stored_texts import translate_stored
 
 
 def points(low: float | None, high: float | None) -> tuple[float, float] | None:
@@ -134,7 +135,7 @@ def sentence_of(sides: Sequence[Side], drifts: Sequence[Drift], split: int) -> s
             _("Neutral answers go from %(early)s in the first %(n)s pairs to %(late)s later.")
             % told
         )
-    if not parts and sides and sides[0].reason == NO_SIDES:
+    if not parts and sides and sides[0].reason == translate_stored(NO_SIDES):
         return _("Sides were not recorded.")
     return " ".join(parts) or _("No order effect can be seen in these judgments.")
 
@@ -168,7 +169,7 @@ def side_note(sides: Sequence[Side]) -> str:
     """Summarise the preference for a side, over all dimensions and by dimension."""
     every = sides[0]
     told = {"why": every.reason}
-    if every.reason == NO_SIDES:
+    if every.reason == translate_stored(NO_SIDES):
         return _("Sides were not recorded.")
     if every.right is None:
         return _("Sides cannot be told from texts here: %(why)s.") % told

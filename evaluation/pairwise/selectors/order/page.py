@@ -36,6 +36,7 @@ from evaluation.pairwise.selectors.trust import within_shares
 from evaluation.results.cells import bold, link
 from evaluation.results.columns import PLOT, Column, head_column, interval_column
 from evaluation.results.rows import typed
+from evaluation.results.stored_texts import translate_stored
 from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.recipes import recipe_pairs
@@ -142,8 +143,8 @@ def order(run: Run, asked: Sequence[AskedDimension]) -> dict[str, Any] | None:
     return {
         "sides": sides,
         "side_table": _side_table(sides, axis),
-        "sides_unknown": bool(sides) and sides[0].reason == NO_SIDES,
-        "order_unknown": bool(drifts) and drifts[0].reason == NO_ORDER,
+        "sides_unknown": bool(sides) and sides[0].reason == translate_stored(NO_SIDES),
+        "order_unknown": bool(drifts) and drifts[0].reason == translate_stored(NO_ORDER),
         "side_pairs": told["side"][0]["pairs"] if told["side"] else 0,
         "drifts": drifts,
         "drift_table": _drift_table(drifts, split),
