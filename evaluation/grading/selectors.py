@@ -29,6 +29,7 @@ from evaluation.results.cells import Cell as TableCell
 from evaluation.results.cells import beside, bold
 from evaluation.results.columns import Column, Format
 from evaluation.results.matrices import MatrixRow, matrix_table
+from evaluation.results.stored_texts import translate_stored
 from evaluation.results.tables import Group, ResultTable
 
 LEAST = 10  # answers marked by both, below which no agreement is told
@@ -335,7 +336,7 @@ def _by_size(line: Line, draw: str) -> list[TableCell]:
         TableCell(
             _figure(cell.r, score(cell.r, 2), interval(cell.low, cell.high, 2)),
             "num nowrap",
-            f"{cell.size} {draw}",
+            translate_stored(f"{cell.size} {draw}"),
         )
         for cell in line.cells
     ]
@@ -361,7 +362,7 @@ def _method_table(
         gettext("Correlation with the experts by method and number of workers"),
         gettext("Method"),
         [
-            *(Column.number("", f"{size} {draw}") for size in sizes),
+            *(Column.number("", translate_stored(f"{size} {draw}")) for size in sizes),
             plot,
             Column.text("", beside_aqer),
         ],
@@ -387,7 +388,7 @@ def _system_table(
     return matrix_table(
         gettext("Correlation by system at each number"),
         gettext("Method"),
-        [*(f"{size} {draw}" for size in sizes), gettext("Over draws alone")],
+        [*(translate_stored(f"{size} {draw}") for size in sizes), gettext("Over draws alone")],
         groups,
         format=Format.NUMBER,
         name_classes="nowrap",

@@ -220,6 +220,13 @@ REASONS: Texts = (
     gettext_noop("there are no votes"),
     gettext_noop("without these workers nobody judged anything"),
     gettext_noop("no response has %(n)s words"),
+    gettext_noop("%(name)s or truth is the same in all rows; they have no correlation"),
+    gettext_noop("%(name)s is empty"),
+    gettext_noop("%(name)s is empty: there are no answers to score"),
+    gettext_noop("all pairs are equal"),
+    gettext_noop("a question has %(n)s answers; at most %(most)s are compared"),
+    gettext_noop("there are %(n)s %(words)s to draw from, fewer than asked"),
+    gettext_noop("left out of results: %(name)s"),
 )
 # Why a model's answers cannot be tested, combined or compared.
 REPLACEMENT: Texts = (
@@ -486,6 +493,18 @@ NAMES: Texts = (
     gettext_noop("none"),
     gettext_noop("removed"),
     gettext_noop("by hand"),
+    gettext_noop("systems"),
+    gettext_noop("authors"),
+    gettext_noop("votes"),
+    gettext_noop("from a file"),
+    gettext_noop("published"),
+    gettext_noop("no checklist"),
+    gettext_noop("not on its board"),
+    gettext_noop("pairs"),
+    gettext_noop("topics"),
+    gettext_noop("items"),
+    gettext_noop("questions"),
+    gettext_noop("texts"),
 )
 # What the steps of a run say beside their bars.
 PROGRESS: Texts = (
@@ -515,11 +534,7 @@ PROGRESS: Texts = (
     gettext_noop("all dimensions together"),
     gettext_noop("per dimension"),
     gettext_noop("bootstrap over %(words)s, %(n)s"),
-    gettext_noop("pairs"),
-    gettext_noop("topics"),
-    gettext_noop("items"),
-    gettext_noop("questions"),
-    gettext_noop("texts"),
+    gettext_noop("%(n)s from the cache, %(fresh)s new"),
 )
 # Counted nouns, as in "5 workers".
 COUNTS: tuple[tuple[str, str], ...] = (
@@ -800,7 +815,9 @@ FREE = ("name", "names", "listed", "sizes")
 NESTED = ("reason", "text", "count", "words")
 PLACEHOLDER = re.compile(r"%\((\w+)\)s")
 COUNTED = re.compile(r"(\d[\d,]*) (\S.*)")
-KEYS = ("reason", "why", "no_interval", "no_topics")  # of figures, which hold such texts
+# Of figures: what holds such a text, and what holds such texts by name.
+KEYS = ("reason", "tau_reason", "why", "no_interval", "why_no_interval", "no_topics")
+TABLES = ("titles", "skipped", "unsettled")
 MANY = 8192
 register = template.Library()
 
@@ -930,7 +947,9 @@ def translate_figures(figures: Any) -> Any:
 def _translate_inside(value: Any) -> None:
     if isinstance(value, dict):
         for key, inner in value.items():
-            if isinstance(inner, (dict, list)):
+            if key in TABLES and isinstance(inner, dict):
+                value[key] = {name: translate_stored(one) for name, one in inner.items()}
+            elif isinstance(inner, (dict, list)):
                 _translate_inside(inner)
             elif key in KEYS and isinstance(inner, str) and inner:
                 value[key] = translate_stored(inner)

@@ -37,10 +37,12 @@ KEYWORDS = {
     "pgettext_lazy": ((1, "c"), 2),
     "npgettext": ((1, "c"), 2, 3),
     "_": None,
+    "_lazy": None,
+    "_t": None,
 }
 # Counts are phrases of their own: ``{{ n|plural:"answer,answers" }}`` and ``plural(n, "answer")``.
 COUNTED = re.compile(r'\|plural:"([^",]+)(?:,([^"]+))?"')
-COUNTED_CODE = re.compile(r'\bplural\([^"\n]*?,\s*"([^"]+)"(?:,\s*"([^"]+)")?\)')
+COUNTED_CODE = re.compile(r'\bplural\((?:[^"\n]|\["[^"]*"\])*?,\s*"([^"]+)"(?:,\s*"([^"]+)")?\)')
 NOUN = re.compile(r"\b(?:item_noun|answer_noun|submitted_noun|recorded_noun)\b[^=\n]*=\s*(.*)")
 SEARCHED = ("annotation", "crowdqc", "evaluation", "templates", "static/js")
 

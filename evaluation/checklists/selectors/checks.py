@@ -32,7 +32,7 @@ from evaluation.methods.checklists.correlation import POOLED, SAMPLE_LEVEL
 from evaluation.methods.checklists.references import MEASURES
 from evaluation.models import CandidateScore, LanguageModel, Run, RunFigure, RunState
 from evaluation.models.runs import PUBLISHED
-from evaluation.results.stored_texts import translate_figures
+from evaluation.results.stored_texts import translate_figures, translate_stored
 
 SETTINGS = {
     "articles": (SAMPLE_LEVEL, gettext_noop("Within sources")),
@@ -102,7 +102,7 @@ def study(task: Task) -> Row:
     return {
         "questions": len(questions),
         "dimension": version.settings.get("dimension", ""),
-        "condition": condition_of(task),
+        "condition": translate_stored(condition_of(task)),
         "draft": task.current is None,
         "texts": Item.objects.filter(task=task, first__isnull=False, expected__isnull=True)
         .in_version(version.number)
@@ -257,14 +257,15 @@ def _answerers(run: Run, told: Mapping[str, Any], later: Row, *, own: bool) -> l
     which = gettext("this checklist, %(condition)s")
     if not own:
         which = gettext("checklist “%(title)s”, %(condition)s")
-    condition = which % {"title": about.get("title", ""), "condition": about.get("condition", "")}
+    condition = about.get("condition", "")
+    condition = which % {"title": about.get("title", ""), "condition": translate_stored(condition)}
     people = about.get("human", "")
     made = []
     rows = told.get("correlation", [])
     for who in told.get("answerers", []):
         if not own and who["kind"] == "person":
             continue
-        component, name = who["component"], who["name"]
+        component, name = who["component"], translate_stored(who["name"])
         detail = f"{condition}, {who['detail']}" if who["detail"] else condition
         if who["kind"] == "person":
             detail = gettext("%(detail)s, one person") % {"detail": detail}

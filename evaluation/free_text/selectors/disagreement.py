@@ -174,7 +174,7 @@ def camps_verdict(parts: Sequence[Figures]) -> Finding:
     if reason == translate_stored(diagnostics.TOO_FEW_FOR_CAMPS):
         workers = 2 * diagnostics.SMALLEST_CAMP
         return MESSAGES.find("camps_need_more", workers=workers, questions=diagnostics.FEWEST)
-    if reason in translate_all([diagnostics.TOO_MANY_WORKERS, diagnostics.TOO_MANY["reason"]]):
+    if reason in translate_all([diagnostics.TOO_MANY_WORKERS, str(diagnostics.TOO_MANY["reason"])]):
         return MESSAGES.find("camps_too_many")
     return MESSAGES.find("camps_unknown")
 

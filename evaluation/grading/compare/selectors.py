@@ -117,7 +117,8 @@ def page(run: Run, told: Told, *, chosen: str, number: Any) -> dict[str, Any]:
         "basis": _basis(run, frame),
         "family": max(0, len(told["experts"]) - 1),
         "left_out": [
-            (TITLES[slug], why) for slug, why in {**frame["skipped"], **frame["unsettled"]}.items()
+            (translate_stored(TITLES[slug]), why)
+            for slug, why in {**frame["skipped"], **frame["unsettled"]}.items()
         ],
         "board_of": chosen,
         "board_title": titles[chosen],

@@ -180,7 +180,7 @@ def facts(run: Run, told: Told, dimension: str, keyed: str) -> list[tuple[str, s
     found += _side(told.get("shared", []), dimension)
     by = diagnostics.get("clusters", {}).get(keyed)
     if by:
-        found.append((_("Intervals by"), by))
+        found.append((_("Intervals by"), translate_stored(by)))
     left = (run.snapshot.counts if run.snapshot else {}).get("left_out", {})
     found += [(_(label), count(left[name])) for name, label in LEFT_OUT if left.get(name)]
     if not any(left.values()):

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crowdqc.numbers import MINUS, count, interval, listed, percent, plural, score
+from crowdqc.numbers import MINUS, interval, listed, percent, plural, score
 from crowdqc.web.terms import Words
 from evaluation.pairwise.selectors.facts import apart_finding
 from evaluation.pairwise.selectors.runs import ShownRun
@@ -275,7 +275,7 @@ def recipe(
             ("cross-fit", f"{params['folds']} folds by pair"),
         ]
     pairs += [
-        ("interval", f"bootstrap over {unit}, {count(resamples)}"),
+        ("interval", f"bootstrap over {unit}, {resamples:,}"),
         ("seed", str(runs.core.seed)),
         ("snapshot", own["snapshot"][:8]),
     ]

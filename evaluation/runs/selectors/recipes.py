@@ -11,6 +11,7 @@ from django.utils.translation import gettext_noop
 
 from crowdqc.numbers import count
 from evaluation.models import LanguageModel, Run
+from evaluation.results.stored_texts import translate_stored
 from evaluation.runs import run_types
 
 RANKED_BY = {
@@ -22,7 +23,7 @@ SIMILARITIES = {"cosine": "cosine", "neg_euclidean": gettext_noop("negative Eucl
 
 def method_title(run: Run) -> str:
     """Return the method's title with its version, like ``AQER 1.0``."""
-    return f"{run_types.title_of(run.method)} {run.version}"
+    return f"{run_types.title_of(run.method)} {translate_stored(run.version)}"
 
 
 def model_names(runs: Iterable[Run]) -> dict[int, str]:

@@ -13,7 +13,7 @@ from crowdqc.web.terms import Words
 from evaluation.methods.core.ranking import leaders
 from evaluation.methods.workers.claims import LEAST_COMPARED, median_claim
 from evaluation.results.findings import Finding, Severity
-from evaluation.results.stored_texts import values_in
+from evaluation.results.stored_texts import translate_stored, values_in
 from evaluation.runs.messages import MESSAGES
 
 Told = Mapping[str, Any]
@@ -71,6 +71,7 @@ def first_place(rows: Sequence[Ranked], *, noun: str, by: str) -> Place:
 
     ``noun`` is what is ranked (many), ``by`` the evidence.
     """
+    noun = translate_stored(noun)
     found = leaders([(row.component, row.best, row.worst) for row in rows])
     if not found.ranked:
         return Place(MESSAGES.text("place_unknown"), code="place_unknown")
@@ -116,7 +117,7 @@ def named(names: Sequence[str], noun: str, *, begins: bool = True) -> str:
     """
     if len(names) > NAMED:
         number = word(len(names))
-        return f"{number.capitalize() if begins else number} {noun}"
+        return f"{number.capitalize() if begins else number} {translate_stored(noun)}"
     return listed(names)
 
 

@@ -23,7 +23,7 @@ from evaluation.results.cells import Cell, bold, note_below
 from evaluation.results.columns import Format
 from evaluation.results.findings import Action, Finding
 from evaluation.results.matrices import MatrixRow, matrix_table
-from evaluation.results.stored_texts import translate_figures
+from evaluation.results.stored_texts import translate_figures, translate_stored
 from evaluation.results.tables import Group, ResultTable
 from evaluation.runs.adapters import FirstRun
 from evaluation.writing.dataset import MODELS, PEOPLE
@@ -179,7 +179,7 @@ def _bounds(
 
 def too_few_topics(topics: int | None) -> str:
     """Why no figure has an interval, where the topics are too few for any; else empty."""
-    return "" if topics is None else too_few_units(topics, "topics", RESAMPLED)
+    return "" if topics is None else translate_stored(too_few_units(topics, "topics", RESAMPLED))
 
 
 def group_label(group: str) -> str:

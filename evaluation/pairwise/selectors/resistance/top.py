@@ -24,6 +24,7 @@ from evaluation.pairwise.selectors.names import cut, is_named_by_prompt, pair_na
 from evaluation.results.cells import hidden, inline, link
 from evaluation.results.columns import Column, head_column
 from evaluation.results.findings import Action, Finding, Severity
+from evaluation.results.stored_texts import translate_stored
 from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.results.votes_used import tally_of
 
@@ -475,7 +476,7 @@ def rounded(value: float) -> int:
 def _controlled_for(told: Told, dimension: str) -> list[tuple[str, str]]:
     """List what differs between texts and is taken out of the controlled score."""
     names = [row["name"] for row in _rows_of(told, "style", dimension)]
-    own = ", ".join(name for name in names if name not in {"side", "tie"})
+    own = ", ".join(translate_stored(name) for name in names if name not in {"side", "tie"})
     return [(_("Controlled for"), own)] if own else []
 
 
@@ -483,7 +484,7 @@ def _style_findings(told: Told, rows: Sequence[SystemRow], dimension: str) -> li
     """Whether longer texts win, or why that is not known."""
     keyed = f"{dimension_key(dimension)}: "
     notes = told.get("diagnostics", {}).get("style_notes") or ()
-    own = [note.removeprefix(keyed) for note in notes if note.startswith(keyed)]
+    own = [translate_stored(one.removeprefix(keyed)) for one in notes if one.startswith(keyed)]
     found = [MESSAGES.find("pair_style_note", text=f"{note[:1].upper()}{note[1:]}") for note in own]
     words = next((r for r in _rows_of(told, "style", dimension) if r["name"] == "words"), None)
     if words is None or _best(rows) is None or words["low"] is None or words["high"] is None:
