@@ -816,7 +816,7 @@ NESTED = ("reason", "text", "count", "words")
 PLACEHOLDER = re.compile(r"%\((\w+)\)s")
 COUNTED = re.compile(r"(\d[\d,]*) (\S.*)")
 # Of figures: what holds such a text, and what holds such texts by name.
-KEYS = ("reason", "tau_reason", "why", "no_interval", "why_no_interval", "no_topics")
+KEYS = ("reason", "why", "no_interval", "why_no_interval", "no_topics")
 TABLES = ("titles", "skipped", "unsettled")
 MANY = 8192
 register = template.Library()
@@ -951,7 +951,7 @@ def _translate_inside(value: Any) -> None:
                 value[key] = {name: translate_stored(one) for name, one in inner.items()}
             elif isinstance(inner, (dict, list)):
                 _translate_inside(inner)
-            elif key in KEYS and isinstance(inner, str) and inner:
+            elif isinstance(inner, str) and inner and (key in KEYS or key.endswith("_reason")):
                 value[key] = translate_stored(inner)
     elif value and isinstance(value[0], (dict, list)):
         for inner in value:

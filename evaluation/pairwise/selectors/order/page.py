@@ -161,8 +161,8 @@ def order(run: Run, asked: Sequence[AskedDimension]) -> dict[str, Any] | None:
         "findings": order_findings(run, sides, drifts),
         "notes": _notes(sides, drifts, straight),
         # what intervals draw anew, one and many
-        "unit": units[:-1],
-        "units": units,
+        "unit": translate_stored(units[:-1]),
+        "units": translate_stored(units),
         # the correction of the dimensions' intervals, or ""
         "side_how": correction_in_words(sides),
         "drift_how": correction_in_words(drifts),
