@@ -74,7 +74,7 @@ REPEATS = 1.5  # rows of a worker or item, on average, from which its column say
 MOSTLY = 0.9  # share of rows that have to fit
 OVERLAP = 0.8  # share of the cells of a matrix whose column shares a label with another one
 LOOKED_AT = 2_000  # rows that tell what a column without a usual name holds
-NA = {"NA", "<NA>", "nan", "NaN"}  # empty cells of a matrix that R or Python wrote
+NA = {"NA", "<NA>", "nan", "NaN", "\\N"}  # empty cells as R, Python and Hive write them
 MOST_LABELS = 50  # different labels that a column told by its values may hold
 MEND = gettext_lazy("Name the columns worker, item, label and, where answers are known, gold.")
 

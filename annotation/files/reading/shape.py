@@ -6,17 +6,23 @@ import csv
 import io
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from annotation.files.reading.recognise import is_usual
 
-DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
+DELIMITERS = {
+    **{",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"},
+    **{"~": "tilde", "\x01": "control character 1", "::": "double colon"},
+}
+SHOWN_DELIMITERS = {f" {sign} ": name for sign, name in DELIMITERS.items()} | DELIMITERS
+USUAL_DELIMITERS = set(",;\t|")
+UNIT = "\x1f"  # stands for a delimiter of several signs, which the reader of CSV does not take
 LOOKED = 30  # rows in which the delimiter is looked for
 MOST_ALIGNED = 1_000  # characters of a line that is aligned by spaces
 MOST_TITLES = 10  # rows with a title above the names of the columns
 DASHES = r"\s*(?::-+:?|-+:|-{2,})\s*"
-RULE = re.compile(rf"(\|?){DASHES}(?:\|{DASHES})+\|?")  # below the names in Markdown
+RULE = re.compile(rf"[|+]?{DASHES}(?:[|+]{DASHES})+[|+]?")  # below names, and around tables
 Rows = Sequence[Sequence[str]]
 
 
@@ -52,8 +58,8 @@ def markdown_of(sample: str) -> Markdown | None:
     """How a sample is a table of Markdown; None where no line of dashes is below a header."""
     lines = [line.strip() for line in sample.splitlines() if line.strip()]
     for above, line in itertools.pairwise(lines[: MOST_TITLES + 2]):
-        if "|" in above and (rule := RULE.fullmatch(line)):
-            return Markdown(bool(rule[1]))
+        if "|" in above and RULE.fullmatch(line):
+            return Markdown(above.startswith("|"))
     return None
 
 
@@ -84,6 +90,9 @@ def shape_of(sample: str, delimiter: str = "", has_header: bool | None = None) -
     delimiter = delimiter or _best_delimiter(sample)
     is_spaced = f'{delimiter} "' in sample and f'" {delimiter}' not in sample
     rows = rows_of(sample, delimiter, is_spaced)
+    if _are_padded(rows):
+        delimiter, is_spaced = f" {delimiter} ", False
+        rows = rows_of(sample, delimiter)
     titles = count_titles(rows) if has_header is None else 0
     rows = rows[titles:]
     if has_header is None:
@@ -97,16 +106,52 @@ def shape_of(sample: str, delimiter: str = "", has_header: bool | None = None) -
 def rows_of(sample: str, delimiter: str, is_spaced: bool = False) -> list[list[str]]:
     """Split a sample into rows with a value, as far as they can be read."""
     rows = []
-    reader = csv.reader(
-        io.StringIO(sample, newline=""), delimiter=delimiter, skipinitialspace=is_spaced
-    )
     try:
-        for row in reader:
+        for row in RowParser(io.StringIO(sample, newline=""), delimiter, is_spaced):
             if any(value.strip() for value in row):
                 rows.append(row)
     except csv.Error:
         pass
     return rows
+
+
+class RowParser:
+    """Rows of separated values, whose delimiter may have several signs."""
+
+    def __init__(
+        self, lines: Iterable[str], delimiter: str, is_spaced: bool = False, strict: bool = False
+    ) -> None:
+        self._several = delimiter if len(delimiter) > 1 else ""
+        if self._several:
+            lines = (line.replace(self._several, UNIT) for line in lines)
+        self._reader = csv.reader(
+            lines,
+            delimiter=UNIT if self._several else delimiter,
+            skipinitialspace=is_spaced,
+            strict=strict,
+        )
+
+    @property
+    def line_num(self) -> int:
+        """How many lines are read."""
+        return self._reader.line_num
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return self
+
+    def __next__(self) -> list[str]:
+        row = next(self._reader)
+        return [value.replace(UNIT, self._several) for value in row] if self._several else row
+
+
+def _are_padded(rows: Rows) -> bool:
+    """Whether a space stands on both sides of all delimiters."""
+    return len(rows) > 1 and all(
+        len(row) > 1
+        and all(value.endswith(" ") for value in row[:-1])
+        and all(value.startswith(" ") for value in row[1:])
+        for row in rows
+    )
 
 
 def _best_delimiter(sample: str) -> str:

@@ -46,8 +46,10 @@ from annotation.files.reading.limits import (
 from annotation.files.reading.recognise import NAMELESS
 from annotation.files.reading.rows import MAX_SHOWN, Problem, Row
 from annotation.files.reading.shape import (
-    DELIMITERS,
     LOOKED,
+    SHOWN_DELIMITERS,
+    USUAL_DELIMITERS,
+    RowParser,
     Shape,
     aligned_columns,
     markdown_of,
@@ -388,9 +390,7 @@ def _delimited(
     if delimiter in ("", "\t") and _has_bare_marks(again, skipped):
         sample, text = "".join(map(_quoted, sample.splitlines())), map(_quoted, text)
         notes.append(_("Quotation marks are read as parts of the values: only tabs end a value."))
-    elif not (delimiter or DELIMITERS.keys() & set(sample)) and (
-        places := aligned_columns(again())
-    ):
+    elif not (delimiter or USUAL_DELIMITERS & set(sample)) and (places := aligned_columns(again())):
         take = partial(_by_places, places)
         sample, text = "".join(map(take, sample.splitlines())), map(take, text)
         notes.append(_("Columns are read by their places: spaces align them."))
@@ -432,7 +432,7 @@ def _delimited(
         "CSV",
         encoding.name,
         encoding.note,
-        DELIMITERS.get(shape.delimiter, shape.delimiter),
+        SHOWN_DELIMITERS.get(shape.delimiter, shape.delimiter),
         [*filter(None, columns)],
         without_nameless(keys, events, notes),
         notes,
@@ -540,9 +540,7 @@ def _parsed(
 
     Raises Invalid where a quotation mark that never closes swallows a tenth of the file.
     """
-    reader = csv.reader(
-        text, delimiter=shape.delimiter, skipinitialspace=shape.is_spaced, strict=True
-    )
+    reader = RowParser(text, shape.delimiter, shape.is_spaced, strict=True)
     while True:
         begins = reader.line_num + 1 + skipped
         try:
@@ -584,7 +582,7 @@ def _cells(
                 "columns": width,
             }
             mend = _("Put quotation marks around a value that holds a %(delimiters)s.") % {
-                "delimiters": DELIMITERS.get(shape.delimiter, shape.delimiter)
+                "delimiters": SHOWN_DELIMITERS.get(shape.delimiter, shape.delimiter)
             }
             yield Problem(line, "", shown, wrong, mend)
         elif values == head and width > 1:

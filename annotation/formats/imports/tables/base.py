@@ -49,7 +49,7 @@ MOST_SCORES = 20
 MARKS_OF_NONE = {"*", "-", "--", "–", "—", "?", "."}
 MISSING = MARKS_OF_NONE | {
     *("<no annotation>", "na", "<na>", "n/a", "nan", "none", "null", "nil", "missing", "unknown"),
-    *("k. a.", "k.a.", "n. a.", "n.a.", "s. o.", "n. d.", "n.d."),
+    *("\\n", "k. a.", "k.a.", "n. a.", "n.a.", "s. o.", "n. d.", "n.d."),
 }  # what stands in a cell in place of no vote, without case
 # Fields of several kinds that mean the same.
 SAME_FIELDS = (
