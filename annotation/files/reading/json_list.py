@@ -58,6 +58,15 @@ def spans_lines(source: Source, encoding: Encoding) -> bool:
     return len(text[:end].splitlines()) > 1 or bool("".join(beside).strip().strip(","))
 
 
+def is_value(text: str) -> bool:
+    """Whether a text begins with a value of JSON, or with the first elements of a list."""
+    try:
+        _DECODER.raw_decode(text, 1 if text[:1] == "[" and text[1:2] in ("[", "{") else 0)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 class _Text:
     """A text that is read by pieces, and how far it was gone through."""
 

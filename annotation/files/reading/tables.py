@@ -31,7 +31,7 @@ from annotation.files.reading.headers import (
     second_header,
     without_nameless,
 )
-from annotation.files.reading.json_list import elements, separate_values, spans_lines
+from annotation.files.reading.json_list import elements, is_value, separate_values, spans_lines
 from annotation.files.reading.limits import (
     AT_ONCE,
     Limits,
@@ -43,6 +43,7 @@ from annotation.files.reading.limits import (
     current,
     too_many_rows,
 )
+from annotation.files.reading.literals import is_printed, json_of_python, read_value
 from annotation.files.reading.recognise import NAMELESS
 from annotation.files.reading.rows import MAX_SHOWN, Problem, Row
 from annotation.files.reading.shape import (
@@ -63,6 +64,7 @@ from annotation.files.reading.sources import (
     Source,
     encoding_of,
     lines,
+    of_bytes,
     refuse_foreign,
     stream,
     without_mark,
@@ -71,7 +73,7 @@ from annotation.files.reading.spool import Spool
 from annotation.files.reading.values import MEND, UNSTORABLE, WRONG, as_text, displayable_value
 from crowdqc.errors import Invalid
 from crowdqc.files.cells import unprotect_cell
-from crowdqc.files.json_input import Unreadable, read_json
+from crowdqc.files.json_input import Unreadable
 
 UNNAMED = "unnamed"  # what a first column without a name is called
 SAMPLE = 20_000  # characters from which the delimiter and the header are told
@@ -93,7 +95,7 @@ TABLE = re.compile(r"(?i)\.(?:csv|tsv|jsonl?|ndjson|parquet|arrow|xlsx|ods)$")
 FILE = "file in archive"  # a column: which of several files holds a row
 NAMED = 5  # files that a note lists
 PART = re.compile(r"-\d{5}-of-\d{5}\.(?:parquet|arrow|csv)$")
-PRINTED = re.compile(r"\s*[\[{]\s*'")  # a dict or list by Python
+UTF_8 = Encoding("utf-8", "UTF-8")
 MARK = "\ufeff"  # a byte order mark, also where files were joined
 BLANK = " \t\r\n\x0b\x0c\xa0\x00"
 csv.field_size_limit(Limits().cell)
@@ -185,8 +187,9 @@ def _binary(source: Source, head: bytes, limits: Limits) -> Table | None:
 
 
 def _json(source: Source, encoding: Encoding, name: str, first: str, limits: Limits) -> Table:
-    kind, texts = "JSONL", enumerate(lines(source, encoding, limits.line), 1)
     notes: list[str] = []
+    source, encoding = _without_python(source, encoding, name, notes)
+    kind, texts = "JSONL", enumerate(lines(source, encoding, limits.line), 1)
     if first == "{" and name.endswith(".json") and (found := _one_object(source, encoding)):
         kind, texts = "JSON", enumerate(map(json.dumps, found.rows), 1)
         notes.append(found.note)
@@ -197,6 +200,21 @@ def _json(source: Source, encoding: Encoding, name: str, first: str, limits: Lim
     names: list[str] = []
     events = _counted(_json_rows(texts, names, limits), limits)
     return Table(kind, encoding.name, encoding.note, "", names, events, notes)
+
+
+def _without_python(
+    source: Source, encoding: Encoding, name: str, notes: list[str]
+) -> tuple[Source, Encoding]:
+    """Values that Python printed as JSON, unless each is on a line of its own; it is noted."""
+    head = source.head(PIECE).decode(encoding.codec, "ignore").lstrip()
+    if is_value(head) or not is_printed(head):
+        return source, encoding
+    notes.append(_("Python printed the values: None is empty, and tuples are lists."))
+    is_whole = head[:1] == "[" or not name.endswith((".jsonl", ".ndjson"))
+    if source.size > AT_ONCE or not is_whole:
+        return source, encoding
+    text = "".join(lines(source, encoding, source.size + 1))
+    return of_bytes(json_of_python(text).encode(errors="surrogatepass")), UTF_8
 
 
 def unpack(source: Source, limits: Limits) -> Source:
@@ -343,7 +361,7 @@ def _one_object(source: Source, encoding: Encoding) -> objects.Rows | None:
         return None
     text = "".join(lines(source, encoding, source.size + 1))
     try:
-        raw: Any = read_json(text, any_text=True, empty_nan=True, as_written=True)
+        raw: Any = read_value(text, empty_nan=True, as_written=True)
     except Unreadable:
         return None
     return objects.read(raw)
@@ -637,11 +655,7 @@ def _json_rows(
             values = _object(line, limits, head)
         except ValueError as error:
             mend = gettext_noop("Write one JSON object with texts here.")
-            wrong = str(error)
-            if PRINTED.match(line):
-                wrong = gettext_noop("Single quotation marks are no JSON: Python printed this.")
-                mend = gettext_noop("Write rows with json.dumps, or put double quotation marks.")
-            yield Problem(number, "", line.strip()[:MAX_SHOWN], wrong, mend)
+            yield Problem(number, "", line.strip()[:MAX_SHOWN], str(error), mend)
             continue
         new = [name for name in values if name not in known]
         if new:
@@ -660,7 +674,7 @@ def _head(line: str) -> list[str]:
     if not line.lstrip().startswith("["):
         return []
     try:
-        raw: Any = read_json(line, any_text=True)
+        raw: Any = read_value(line)
     except Unreadable:
         return []
     return raw if all(isinstance(name, str) for name in raw) else []
@@ -668,7 +682,7 @@ def _head(line: str) -> list[str]:
 
 def _object(line: str, limits: Limits, head: list[str]) -> dict[str, str]:
     try:
-        raw: Any = read_json(line, any_text=True, empty_nan=True, as_written=True)
+        raw: Any = read_value(line, empty_nan=True, as_written=True)
     except Unreadable as error:
         raise ValueError(error.says) from error
     if head and isinstance(raw, list) and len(raw) <= len(head):

@@ -559,13 +559,6 @@ def test_each_control_of_label_studio_is_scored_by_the_command(kind: str, tmp_pa
     assert (best["n"], other["n"]) == (30, 30)
 
 
-def test_lines_that_python_printed_are_refused_for_their_quotation_marks(tmp_path: Path) -> None:
-    path = tmp_path / "votes.jsonl"
-    path.write_text(text(*map(str, RECORDS)))
-    with pytest.raises(Invalid, match="Single quotation marks"):
-        open_file(path)
-
-
 def test_a_pivot_table_of_several_values_is_refused_for_them(tmp_path: Path) -> None:
     path = tmp_path / "votes.csv"
     path.write_text(text(",label,label,sure,sure", "worker,a,b,a,b", "item,,,,", "i1,x,y,1,2"))

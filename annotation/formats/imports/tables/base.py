@@ -23,6 +23,7 @@ from annotation.files.reading.importer import (
     note_spelling,
     plain,
 )
+from annotation.files.reading.literals import read_value
 from annotation.files.reading.recognise import LOOKED_AT, MOSTLY
 from annotation.files.reading.rows import Problem
 from annotation.files.reading.values import (
@@ -37,7 +38,7 @@ from annotation.files.reading.values import (
 )
 from annotation.formats.imports.labels import MAX_COLUMNS, MAX_META
 from annotation.formats.imports.tables.summaries import summary_filter
-from crowdqc.files.json_input import Unreadable, read_json
+from crowdqc.files.json_input import Unreadable
 from crowdqc.numbers import plural
 
 NAMED = 5  # names that a page lists
@@ -240,7 +241,7 @@ def answer_in_json(cell: str, names: Sequence[str]) -> str:
     """The value of the first of ``names`` in a cell's JSON object, fenced or not; else the cell."""
     fenced = FENCE.search(cell)
     try:
-        held = read_json(fenced[1] if fenced else cell, any_text=True)
+        held = read_value(fenced[1] if fenced else cell)
     except Unreadable:
         return cell
     by_name = {plain(name): value for name, value in held.items()} if isinstance(held, dict) else {}

@@ -15,12 +15,13 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
+from annotation.files.reading.literals import read_value
 from annotation.files.reading.recognise import ITEMS, LABELS, WORKERS, is_usual, named_column
 from annotation.files.reading.rows import Problem, Row
 from annotation.files.reading.tables import FILE, Event, Table
 from annotation.files.reading.values import as_text
 from annotation.formats.imports.tables import nested, one_hot, won_lost
-from crowdqc.files.json_input import Unreadable, read_json
+from crowdqc.files.json_input import Unreadable
 
 Values = Mapping[str, str]
 ANSWER = "Answer."
@@ -320,7 +321,7 @@ def _joined(said: Any) -> str:
 
 def _json(cell: str) -> Any:
     try:
-        return read_json(cell, any_text=True) if cell[:1] in ("[", "{") else None
+        return read_value(cell) if cell[:1] in ("[", "{") else None
     except Unreadable:
         return None
 

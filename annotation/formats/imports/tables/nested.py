@@ -15,6 +15,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from annotation.files.reading.importer import plain
+from annotation.files.reading.literals import read_value
 from annotation.files.reading.recognise import (
     ITEMS,
     LABELS,
@@ -26,7 +27,7 @@ from annotation.files.reading.rows import Row
 from annotation.files.reading.tables import Event, Table
 from annotation.files.reading.values import as_text
 from annotation.formats.imports.winners import WINNERS
-from crowdqc.files.json_input import Unreadable, read_json
+from crowdqc.files.json_input import Unreadable
 
 Path = tuple[str, ...]
 LABEL = "label"  # what the column of the only question is called
@@ -168,7 +169,7 @@ def _opened(said: Any) -> Any:
     """What the JSON in a text holds; the same where it is none."""
     if isinstance(said, str) and said[:1] in ("{", "["):
         try:
-            return read_json(said, any_text=True, as_written=True)
+            return read_value(said, as_written=True)
         except Unreadable:
             return said
     return said

@@ -13,11 +13,12 @@ from dataclasses import replace
 
 from django.utils.translation import gettext as _
 
+from annotation.files.reading.literals import read_value
 from annotation.files.reading.recognise import LOOKED_AT, WORKERS, named_column
 from annotation.files.reading.rows import Row
 from annotation.files.reading.tables import Event, Table
 from annotation.files.reading.values import as_text
-from crowdqc.files.json_input import Unreadable, read_json
+from crowdqc.files.json_input import Unreadable
 
 MARK = ":::"
 OF_BITS = ("___", "/")  # as REDCap and Kobo end the name of a question before an option
@@ -127,7 +128,7 @@ def _answer(option: str, value: str) -> str:
 def _nested(raw: str) -> Iterator[tuple[str, str]]:
     """``label_annotations`` as columns."""
     try:
-        told = read_json(raw, any_text=True) if raw else {}
+        told = read_value(raw) if raw else {}
     except Unreadable:
         return
     for question, said in told.items() if isinstance(told, dict) else ():
