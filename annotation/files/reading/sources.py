@@ -15,6 +15,7 @@ from typing import IO, Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
+from annotation.files.reading.scripts import NAMES, rank_encodings
 from crowdqc.errors import Invalid
 
 PIECE = 1024 * 1024  # bytes
@@ -157,24 +158,22 @@ OFFERED = (
     ("mac-roman", gettext_noop("Western (Mac)")),
     ("gb18030", gettext_noop("Chinese (GB18030)")),
     ("big5", gettext_noop("Chinese (Big5)")),
-    ("shift_jis", gettext_noop("Japanese (Shift JIS)")),
-    ("euc-kr", gettext_noop("Korean (EUC-KR)")),
+    ("cp932", gettext_noop("Japanese (Shift JIS)")),
+    ("euc_jp", gettext_noop("Japanese (EUC-JP)")),
+    ("cp949", gettext_noop("Korean (EUC-KR)")),
 )
 SAMPLE = 20  # bytes of a line before its first letter beyond ASCII that a sample shows
 HIGH = re.compile(rb"[\x80-\xff]+")
 BREAK = re.compile(rb"[\s,;|\"]+")
 LONG_RUN = 2  # letters beyond ASCII in a row, which words of Western languages seldom have
-KANA = re.compile("[\u3040-\u30ff]")
-LEAST_KANA = 5  # and a fifth of the signs beyond ASCII
-DOUBLE = re.compile(rb"(?:[\xa1-\xf7][\xa1-\xfe])+")
 
 
 def encoding_of(source: Source, wanted: str = "") -> Encoding:
     """Detect the encoding of a file: UTF-8, UTF-16, else Windows-1252; ``wanted`` overrides it.
 
-    Windows-1252 fits every file and is therefore said, as are Shift JIS, which shows kana, and
-    GB18030, whose letters are pairs of bytes. ``wanted`` is what a person said. Raises Invalid
-    where a file is not what is said of it.
+    Windows-1252 fits every file and is therefore noted, as are East Asian encodings, which are
+    taken by how plausible their text is. ``wanted`` is a person's choice. Raises Invalid where a
+    file is not what is said of it.
     """
     if wanted:
         try:
@@ -201,30 +200,25 @@ def encoding_of(source: Source, wanted: str = "") -> Encoding:
 
 def _guessed(source: Source, line: str) -> Encoding:
     """The encoding of a file that is not UTF-8 on a line, by its letters."""
-    if _shows_kana(source) and _first_wrong(source, "cp932") is None:
-        note = _("line %(wrong)s is not UTF-8, so it is read as Shift JIS (Japanese)")
-        return Encoding("cp932", "Shift JIS", note % {"wrong": line})
-    runs = HIGH.findall(source.head(PIECE))
-    paired = sum(map(bool, map(DOUBLE.fullmatch, runs)))
-    if 5 * paired > 4 * len(runs) > 4 and _first_wrong(source, "gb18030") is None:
-        note = _(
-            "line %(wrong)s is not UTF-8, so it is read as GB18030 (Chinese); look at its letters"
-        )
-        return Encoding("gb18030", "GB18030", note % {"wrong": line})
-    note = _("line %(wrong)s is not UTF-8, so it is read as Windows-1252; look at its accents")
-    return Encoding("cp1252", "Windows-1252", note % {"wrong": line}, "replace")
-
-
-def _shows_kana(source: Source) -> bool:
-    """Whether a file has the letters of Japanese if it is read as Shift JIS."""
-    text = source.head(PIECE).decode("cp932", "replace")
-    kana, others = len(KANA.findall(text)), sum(not mark.isascii() for mark in text)
-    return kana >= LEAST_KANA and 5 * kana >= others
+    fits = [one.codec for one in rank_encodings(source.head(PIECE))]
+    fits = [codec for codec in fits if _first_wrong(source, codec) is None]
+    if not fits:
+        note = _("line %(wrong)s is not UTF-8, so it is read as Windows-1252; look at its accents")
+        return Encoding("cp1252", "Windows-1252", note % {"wrong": line}, "replace")
+    names = [NAMES[codec] for codec in fits]
+    note = _("line %(wrong)s is not UTF-8, so it is read as %(name)s; look at its letters")
+    if len(names) > 1:
+        note = _("line %(wrong)s is not UTF-8; it is read as %(name)s, but may be %(others)s")
+    told = {"wrong": line, "name": names[0], "others": ", ".join(names[1:])}
+    return Encoding(fits[0], names[0], note % told)
 
 
 def encodings_instead(source: Source) -> list[tuple[str, str, str]]:
-    """As ``encodings_of``, where a file looks wrong in Windows-1252; else empty."""
+    """As ``encodings_of``, those that may be meant where a file does not tell its own."""
     head = source.head(PIECE)
+    if fits := rank_encodings(head):
+        others = {one.codec for one in fits[1:]}
+        return [one for one in encodings_of(source) if one[0] in others]
     runs = HIGH.findall(head)
     is_long = 2 * sum(len(run) >= LONG_RUN for run in runs) > len(runs)
     if not is_long and "\ufffd" not in head.decode("cp1252", "replace"):

@@ -82,7 +82,7 @@ class Command(BaseCommand):
             slug, found = open_file(options["file"], options["kind"], given, uses, reading)
             for line in columns_told(slug, found):
                 self.stderr.write(line, style_func=str)
-            if found.sheet.encoding == "Windows-1252" and not options["encoding"]:
+            if found.sheet.encoding_note and not options["encoding"]:
                 with options["file"].open("rb") as file:
                     head = of_bytes(file.read(PIECE))  # all that a sample is taken from
                 for codec, _name, sample in encodings_instead(head):
