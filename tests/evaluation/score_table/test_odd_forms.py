@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 
 from annotation.files.reading.literals import is_printed, json_of_python
+from annotation.files.reading.sources import encodings_instead, of_bytes
 from tests.evaluation.score_table.test_odd_files import HEAD, NAMES, ROWS, VOTES, text
+from tests.evaluation.score_table.test_odd_records import by_item
 from tests.evaluation.score_table.test_odd_tables import read
 
 LABELS = {"yes": 18, "no": 12}
@@ -113,3 +119,77 @@ def test_rewriting_python_takes_time_by_length_alone(sign: str) -> None:
     json_of_python("{'" * (sign != "1") + sign * (600_000 // len(sign)))
     is_printed("{" + sign * (600_000 // len(sign)))
     assert time.process_time() - begin < 3
+
+
+ASIAN = {
+    "cp949": ("긍정적인 리뷰이고 배송이 빨라요", "가격이 너무 비싸서 별로예요"),
+    "gb18030": ("这个产品的质量很好我非常满意", "物流太慢而且客服不理人"),
+    "big5": ("這個產品的品質很好我非常滿意", "物流太慢而且客服不理人"),
+    "cp932": ("とても良い商品でした", "配送が遅くて残念です"),
+    "euc_jp": ("とても良い商品でした", "配送が遅くて残念です"),
+}
+SHORT = {
+    "cp949": ("긍정", "부정"),
+    "gb18030": ("正面", "负面"),
+    "big5": ("正面", "負面"),
+    "cp932": ("はい", "いいえ"),
+    "euc_jp": ("はい", "いいえ"),
+}
+
+
+@pytest.mark.parametrize("words", [ASIAN, SHORT], ids=["sentences", "words"])
+@pytest.mark.parametrize("codec", ASIAN)
+def test_east_asian_text_is_read_as_what_is_most_plausible(
+    codec: str, words: dict[str, tuple[str, str]], tmp_path: Path
+) -> None:
+    meant = dict(zip(("yes", "no"), words[codec], strict=True))
+    content = text(HEAD, *(f"{w},{i},{meant[x]}" for w, i, x in VOTES)).encode(codec)
+    _, found = read(tmp_path, content)
+    assert labels_of(found) == {meant["yes"]: 18, meant["no"]: 12}
+    instead = [one[0] for one in encodings_instead(of_bytes(content))]
+    assert ("may be" in found.sheet.encoding_note) == bool(instead)
+    assert not instead or words is SHORT
+
+
+def test_few_letters_that_fit_two_encodings_are_offered_with_a_sample(tmp_path: Path) -> None:
+    meant = dict(zip(("yes", "no"), SHORT["cp949"], strict=True))
+    path = tmp_path / "votes.csv"
+    content = text(HEAD, *(f"{w},{i},{meant[x]}" for w, i, x in VOTES)).encode("cp949")
+    path.write_bytes(content)
+    lines = io.StringIO()
+    call_command("crowdqc_score", path, stdout=io.StringIO(), stderr=lines)
+    assert "EUC-KR: line 2 is not UTF-8; it is read as EUC-KR, but may be" in lines.getvalue()
+    assert (
+        f"--encoding gb18030: w0,i0,{content.decode('gb18030').splitlines()[1][6:]}"
+        in lines.getvalue()
+    )
+
+
+def as_json(values: list[str]) -> str:
+    return json.dumps(values)
+
+
+@pytest.mark.parametrize("write", [",".join, "; ".join, as_json, str], ids=[",", ";", "JSON", "Py"])
+@pytest.mark.parametrize("names", ["annotations,annotators", "annotator_ids,labels"])
+def test_lists_in_step_in_cells_give_each_worker_a_label(
+    write: Callable[[list[str]], str], names: str, tmp_path: Path
+) -> None:
+    file = io.StringIO()
+    table = csv.writer(file)
+    table.writerow(["id", "text", *names.split(","), "split"])
+    for item, given in by_item(lambda item, given: (item, given)):
+        order = -1 if item == "i1" else 1
+        people, labels = (list(one) for one in zip(*given[::order], strict=True))
+        two = [labels, people] if names.startswith("annotations") else [people, labels]
+        table.writerow([item, f"Text of {item}, a text", *map(write, two), "train"])
+    _, found = read(tmp_path, file.getvalue())
+    assert labels_of(found) == LABELS
+    assert {(one["worker"], one["item"], one["label"]) for one in found.checked.good} == {*VOTES}
+    assert any("step" in note for note in found.checked.notes)
+
+
+def test_a_list_that_is_not_in_step_is_named_by_its_line(tmp_path: Path) -> None:
+    rows = [f'i{n},"yes,no,yes","w0,w1,w2"' for n in range(10)] + ['i10,"yes,no","w0,w1,w2"']
+    _, found = read(tmp_path, text("id,annotations,annotators", *rows))
+    assert len(found.checked.good) == 30
+    assert [one.line for one in found.sheet.unreadable] == [12]

@@ -20,10 +20,11 @@ from annotation.files.reading.recognise import (
     ITEMS,
     LABELS,
     LOOKED_AT,
+    MOSTLY,
     WORKERS,
     named_column,
 )
-from annotation.files.reading.rows import Row
+from annotation.files.reading.rows import MAX_SHOWN, Problem, Row
 from annotation.files.reading.tables import Event, Table
 from annotation.files.reading.values import as_text
 from annotation.formats.imports.winners import WINNERS
@@ -33,6 +34,7 @@ Path = tuple[str, ...]
 LABEL = "label"  # what the column of the only question is called
 VOTE, LIST = "vote", "list"  # where the paths of votes begin, and the column of their list's name
 DEEPEST = 8  # levels that are looked through
+MARKS = ",;|"  # between values of a list that is written as text
 MOST_WORDS = 4  # of a name of a worker
 NAMED = 3  # paths that a note lists
 VOTES = (*LABELS, *WINNERS, "score")
@@ -61,17 +63,21 @@ def spread(table: Table, is_known: Callable[[Mapping[str, str]], bool]) -> Table
 
     ``is_known`` says of a record that another reader takes it.
     """
-    held = list(itertools.islice(table.events, LOOKED_AT))
-    table = replace(table, events=itertools.chain(held, table.events))
-    rows = [one.values for one in held if isinstance(one, Row)]
+    table, rows = _peek(table)
     if not rows or is_known(rows[0]):
         return table
+    table, rows = _peek(_with_lists(table, rows))
     records = list(map(_record, rows))
     found = [one for record in records for one in _votes_in(record)]
     if found and _names_repeat(found):
         asked = _asked(path for one in found for vote in one.votes for path in vote)
         paths = dict.fromkeys(".".join(one.path) for one in found)
         note = _("Votes are read out of %(paths)s.") % {"paths": ", ".join([*paths][:NAMED])}
+        if [*paths] == [""]:
+            note = _(
+                "Lists are read in step: who stands in %(workers)s gave what %(votes)s has there."
+            )
+            note %= dict(zip(("workers", "votes"), _columns_in_step(records[0]), strict=False))
     else:
         asked = _asked(path for record in records for path, _said in _leaves(record))
         note = _("Answers are read out of lists of questions: %(questions)s.")
@@ -85,6 +91,46 @@ def spread(table: Table, is_known: Callable[[Mapping[str, str]], bool]) -> Table
     return replace(
         table, columns=columns, events=_events(table, columns, named, _alike(records), bool(found))
     )
+
+
+def _peek(table: Table) -> tuple[Table, list[Mapping[str, str]]]:
+    """The table and its first rows, which it still has."""
+    held = list(itertools.islice(table.events, LOOKED_AT))
+    rows = [one.values for one in held if isinstance(one, Row)]
+    return replace(table, events=itertools.chain(held, table.events)), rows
+
+
+def _with_lists(table: Table, rows: list[Mapping[str, str]]) -> Table:
+    """The table with lists in place of texts that list workers and votes in step."""
+    listed = [name for name in rows[0] if name.endswith("s")]
+    pairs = (
+        (worker, vote, mark)
+        for worker, vote in itertools.permutations(listed, 2)
+        if named_column([worker[:-1]], WORKERS) and named_column([vote[:-1]], VOTES)
+        for mark in MARKS
+    )
+    for *names, mark in pairs:
+        counts = [[row.get(name, "").count(mark) for name in names] for row in rows]
+        same = sum(first == second for first, second in counts)
+        if sum(map(any, counts)) * 2 > len(rows) and same >= MOSTLY * len(rows):
+            return replace(table, events=_split_lists(table.events, names, mark))
+    return table
+
+
+def _split_lists(events: Iterable[Event], names: list[str], mark: str) -> Iterator[Event]:
+    for event in events:
+        if not isinstance(event, Row) or event.values.get(names[0], "")[:1] == "[":
+            yield event
+            continue
+        lists = [list(map(str.strip, event.values.get(name, "").split(mark))) for name in names]
+        if len(lists[0]) == len(lists[1]):
+            told = dict(zip(names, map(as_text, lists), strict=True))
+            yield Row(event.line, {**event.values, **told})
+            continue
+        sizes = {"workers": len(lists[0]), "votes": len(lists[1])}
+        wrong = _("%(workers)s workers, but %(votes)s votes.") % sizes
+        cells = " / ".join(event.values.get(name, "") for name in names)
+        yield Problem(event.line, ", ".join(names), cells[:MAX_SHOWN], wrong, _("Left out."))
 
 
 def _asked(paths: Iterable[Path]) -> list[str]:
@@ -111,6 +157,7 @@ def _events(
         record = _record(event.values)
         found = _votes_in(record) if has_votes else []
         lists = [one.path for one in found]
+        lists += [(name,) for name in (_columns_in_step(record) if () in lists else ())]
         outer = {
             path: said
             for key, inner in record.items()
@@ -224,20 +271,29 @@ def _lists(held: Any, path: Path = ()) -> Iterator[tuple[Path, list[dict[str, An
 def _in_step(held: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Lists of one length, of which one names workers and one says what they gave, as objects."""
     lists = {key: one for key, said in held.items() if isinstance(one := _opened(said), list)}
-    singular = {key: key.removesuffix("s") for key in lists}
-    for names in itertools.product(lists, lists):
-        worker, vote = (singular[name] for name in names)
-        who, what = (lists[name] for name in names)
-        if not (named_column([worker], WORKERS) and named_column([vote], VOTES)):
-            continue
-        if not who or len(who) != len(what) or any(isinstance(one, dict | list) for one in who):
-            continue
-        same = [name for name, one in lists.items() if len(one) == len(who)]
-        return [
-            dict(zip((singular[name] for name in same), row, strict=True))
-            for row in zip(*(lists[name] for name in same), strict=True)
-        ]
-    return []
+    names = _columns_in_step(lists)
+    size = len(lists[names[0]]) if names else 0
+    same = {key.removesuffix("s"): one for key, one in lists.items() if len(one) == size}
+    if not names:
+        return []
+    return [dict(zip(same, row, strict=True)) for row in zip(*same.values(), strict=True)]
+
+
+def _columns_in_step(held: Mapping[str, Any]) -> tuple[str, ...]:
+    """The list of workers and that of what they gave, of one length; () without."""
+    for worker, vote in itertools.product(held, held):
+        who, what = _opened(held[worker]), _opened(held[vote])
+        if (
+            named_column([worker.removesuffix("s")], WORKERS)
+            and named_column([vote.removesuffix("s")], VOTES)
+            and isinstance(who, list)
+            and isinstance(what, list)
+            and who
+            and len(who) == len(what)
+            and not any(isinstance(one, dict | list) for one in who)
+        ):
+            return worker, vote
+    return ()
 
 
 def _called(path: Path, names: Iterable[str]) -> bool:
