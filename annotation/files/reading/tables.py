@@ -24,7 +24,7 @@ from django.utils.translation import gettext, gettext_noop, ngettext
 from django.utils.translation import gettext as _
 
 from annotation.files import conll
-from annotation.files.reading import objects, parquet, workbook
+from annotation.files.reading import objects, parquet, preflib, workbook
 from annotation.files.reading.headers import (
     keys_of,
     note_of_header,
@@ -106,7 +106,7 @@ Event = Row | Problem
 class Table:
     """A file that is being read; of JSON Lines ``columns`` grow while ``events`` are read."""
 
-    kind: str  # "CSV", "JSON", "JSONL", "parquet", "Excel", "CoNLL", or "Files" of images
+    kind: str  # "CSV", "JSON", "JSONL", "parquet", "Excel", "CoNLL", "PrefLib", or "Files"
     encoding: str
     encoding_note: str
     delimiter: str  # in words; empty but for CSV
@@ -153,14 +153,27 @@ def _open(
         raise Invalid(
             gettext("The file holds no rows."), fields={"file": gettext("Choose a file with rows.")}
         )
-    if name.lower().endswith(conll.SUFFIXES):
-        marked = conll.table_rows(conll.read_conll(lines(source, encoding, limits.line)))
-        columns = list(conll.COLUMNS)
-        return Table("CoNLL", encoding.name, encoding.note, "", columns, _counted(marked, limits))
+    if table := _of_lines(source, encoding, name, head, limits):
+        return table
     is_list = first == "[" and name.lower().endswith(".json")
     if is_list or first == "{" or name.lower().endswith((".jsonl", ".ndjson")):
         return _json(source, encoding, name.lower(), first, limits)
     return _delimited(source, encoding, limits, reading.header)
+
+
+def _of_lines(
+    source: Source, encoding: Encoding, name: str, head: bytes, limits: Limits
+) -> Table | None:
+    """The table of a text whose lines are neither separated values nor JSON; None for others."""
+    text = lines(source, encoding, limits.line)
+    if name.lower().endswith(conll.SUFFIXES):
+        kind, columns = "CoNLL", list(conll.COLUMNS)
+        rows: Iterator[Event] = conll.table_rows(conll.read_conll(text))
+    elif preflib.is_preflib(head):
+        kind, columns, rows = "PrefLib", list(preflib.COLUMNS), preflib.read_rankings(text)
+    else:
+        return None
+    return Table(kind, encoding.name, encoding.note, "", columns, _counted(rows, limits))
 
 
 def _binary(source: Source, head: bytes, limits: Limits) -> Table | None:

@@ -15,6 +15,7 @@ from django.core.management import call_command
 
 from annotation.files.reading.literals import is_printed, json_of_python
 from annotation.files.reading.sources import encodings_instead, of_bytes
+from crowdqc.errors import Invalid
 from tests.evaluation.score_table.test_odd_files import HEAD, NAMES, ROWS, VOTES, text
 from tests.evaluation.score_table.test_odd_records import by_item
 from tests.evaluation.score_table.test_odd_tables import read
@@ -193,3 +194,157 @@ def test_a_list_that_is_not_in_step_is_named_by_its_line(tmp_path: Path) -> None
     _, found = read(tmp_path, text("id,annotations,annotators", *rows))
     assert len(found.checked.good) == 30
     assert [one.line for one in found.sheet.unreadable] == [12]
+
+
+def pairs_of(found: Any) -> list[tuple[str, str, str, str]]:
+    """Judge, topic, winner and loser of each comparison, in alphabetical order if they are tied."""
+    pairs = []
+    for one in found.checked.good:
+        left, right = one["left"][0], one["right"][0]
+        is_tie = one["winner"] == "neutral"
+        first, second = (right, left) if one["winner"] == "right" else (left, right)
+        order = sorted((first, second)) if is_tie else (first, second)
+        pairs.append(
+            (
+                one["judge"],
+                one["topic"],
+                "=".join(order) if is_tie else ">".join(order),
+                one["winner"],
+            )
+        )
+    return pairs
+
+
+def choices(head: str = "email,age") -> str:
+    answers = ["correct", "incorrect", "undecided", "correct"]
+    rows = (
+        f"my test,{w}@x,{30 + w},trial{n},ref,codec{n % 2},{answers[(n + w) % 4]},3100,"
+        for n in range(4)
+        for w in range(3)
+    )
+    columns = (
+        "trial_id,choice_reference,choice_non_reference,choice_answer,choice_time,choice_comment"
+    )
+    return text(f"session_test_id,{head},{columns}", *rows)
+
+
+@pytest.mark.parametrize(("head", "judge"), [("email,age", "0@x"), ("gender,age", "0@x, 30")])
+def test_paired_listening_tests_are_pairs(head: str, judge: str, tmp_path: Path) -> None:
+    kind, found = read(tmp_path, choices(head), "paired_comparison.csv")
+    pairs = pairs_of(found)
+    assert (kind, len(pairs), found.checked.about["ties"]) == ("comparison_table", 12, 3)
+    assert (judge, "trial0", "ref>codec0") in {one[:3] for one in pairs}
+    assert (judge, "trial1", "codec1>ref") in {one[:3] for one in pairs}
+    assert any("“correct”" in note for note in found.checked.notes)
+    _, found = read(tmp_path, choices(head).replace("incorrect", "unknown"))
+    assert (len(found.checked.good), len(found.sheet.unreadable)) == (9, 3)
+
+
+# Of three judges and two items: owl before wren in five, and a tie in one.
+ORDERS = [
+    "owl>wren>tern",
+    "owl>tern>wren",
+    "wren>owl>tern",
+    "owl>wren>tern",
+    "owl=wren>tern",
+    "tern>owl>wren",
+]
+ARGILLA = [
+    [
+        {"value": name, "rank": 1 + at}
+        for at, group in enumerate(order.split(">"))
+        for name in group.split("=")
+    ]
+    for order in ORDERS
+]
+SYSTEMS = ["owl", "wren", "tern"]
+
+
+def ranks(order: str) -> list[str]:
+    groups = [group.split("=") for group in order.split(">")]
+    return [
+        str(1 + sum(len(g) for g in groups[: next(i for i, g in enumerate(groups) if one in g)]))
+        for one in SYSTEMS
+    ]
+
+
+def whose(n: int) -> str:
+    return f"j{n % 3},q{n // 3}"
+
+
+def in_json(order: str) -> str:
+    return json.dumps(dict(zip(SYSTEMS, map(int, ranks(order)), strict=True)))
+
+
+def argilla(k: int) -> str:
+    given = [
+        {"user_id": f"j{n}", "value": ARGILLA[3 * k + n], "status": "submitted"} for n in range(3)
+    ]
+    return json.dumps({"id": f"q{k}", "fields": {"text": "t"}, "responses": {"best": given}})
+
+
+def ranked(head: str, write: Callable[[str], str], delimiter: str = ",") -> str:
+    rows = (f"{whose(n).replace(',', delimiter)}{write(one)}" for n, one in enumerate(ORDERS))
+    return text(head, *rows)
+
+
+RANKED = {
+    "order": ranked("judge,item,answer", lambda one: "," + one.replace(">", " > ")),
+    "ranks": ranked(
+        "judge,item,rank_owl,rank_wren,rank_tern", lambda one: "," + ",".join(ranks(one))
+    ),
+    "JSON": ranked("judge\titem\tranking", lambda one: "\t" + in_json(one), "\t"),
+    "Argilla": text(argilla(0), argilla(1)),
+}
+
+
+@pytest.mark.parametrize("case", RANKED)
+def test_rankings_are_their_pairs(case: str, tmp_path: Path) -> None:
+    kind, found = read(tmp_path, RANKED[case], "votes.jsonl" if case == "Argilla" else "votes.csv")
+    pairs = [one[:3] for one in pairs_of(found)]
+    assert (kind, len(pairs), found.checked.about["ties"]) == ("comparison_table", 18, 1)
+    assert ("j0", "q0", "owl>wren") in pairs and ("j2", "q1", "tern>owl") in pairs
+    assert ("j1", "q1", "owl=wren") in pairs
+    assert sum("ranking" in note for note in found.checked.notes) == 1
+
+
+def test_columns_of_places_and_orders_without_ties_are_rankings(tmp_path: Path) -> None:
+    orders = [one.replace("=", ">").split(">") for one in ORDERS]
+    for head, rows in (
+        ("judge,item,Rank 1,Rank 2,Rank 3", [",".join(one) for one in orders]),
+        ("judge,item,1st,2nd,3rd", [",".join(one) for one in orders]),
+        ("judge,item,owl,wren,tern", [",".join(ranks(">".join(one))) for one in orders]),
+    ):
+        content = text(head, *(f"{whose(n)},{row}" for n, row in enumerate(rows)))
+        kind, found = read(tmp_path, content)
+        assert (kind, len(found.checked.good)) == ("comparison_table", 18)
+        assert ("j2", "q1", "tern>owl") in [one[:3] for one in pairs_of(found)]
+
+
+def test_counted_rankings_of_preflib_are_read(tmp_path: Path) -> None:
+    names = (f"# ALTERNATIVE NAME {n}: {one}" for n, one in enumerate(SYSTEMS, 1))
+    lines = ["# FILE NAME: x.toc", "# NUMBER ALTERNATIVES: 3", *names]
+    kind, found = read(tmp_path, text(*lines, "3: 1,2,3", "2: 3,{1,2}", "1: 2"), "votes.toc")
+    pairs = [one[2] for one in pairs_of(found)]
+    assert (kind, len(pairs), found.checked.about["ties"]) == ("comparison_table", 15, 2)
+    assert (pairs.count("owl>wren"), pairs.count("tern>owl")) == (3, 2)
+    assert len({one["judge"] for one in found.checked.good}) == 5
+    assert len(found.sheet.unreadable) == 1
+
+
+def matrix_of(*rows: str) -> str:
+    return text("," + ",".join(SYSTEMS), *(f"{a},{b}" for a, b in zip(SYSTEMS, rows, strict=True)))
+
+
+def test_matrices_of_wins_are_pairs_and_others_are_refused(tmp_path: Path) -> None:
+    kind, found = read(tmp_path, matrix_of("-,7,5", "3,-,4", "1,0,-"))
+    pairs = [one[2] for one in pairs_of(found)]
+    assert (kind, len(pairs), found.checked.about["counted"]) == ("comparison_table", 20, 20)
+    assert (pairs.count("owl>wren"), pairs.count("wren>owl")) == (7, 3)
+    for rows, reason in (
+        (("9,7,5", "3,8,4", "1,0,9"), "counts pairs of labels"),
+        (("-,0.7,0.5", "0.3,-,0.4", "0.5,0.6,-"), "shares or scores"),
+        (("0,7,5", "7,0,4", "5,4,0"), "both ways"),
+    ):
+        with pytest.raises(Invalid, match=reason):
+            read(tmp_path, matrix_of(*rows))

@@ -20,7 +20,7 @@ from annotation.files.reading.recognise import ITEMS, LABELS, WORKERS, is_usual,
 from annotation.files.reading.rows import Problem, Row
 from annotation.files.reading.tables import FILE, Event, Table
 from annotation.files.reading.values import as_text
-from annotation.formats.imports.tables import nested, one_hot, won_lost
+from annotation.formats.imports.tables import nested, one_hot, pairs
 from crowdqc.files.json_input import Unreadable
 
 Values = Mapping[str, str]
@@ -47,12 +47,12 @@ def unfold(table: Table) -> Table:
     Several options in a label of JSON are one, and the names of an archive's files are the worker
     or item that no column names.
     """
-    table = won_lost.fold(nested.spread(one_hot.fold(table), _is_of_tool))
+    table = nested.spread(one_hot.fold(table), _is_of_tool)
     is_json = table.kind in ("JSON", "JSONL")
-    if not (is_json or FILE in table.columns or _tool_of(table.columns)):
-        return table
-    columns: list[str] = []
-    return replace(table, columns=columns, events=_events(table, columns))
+    if is_json or FILE in table.columns or _tool_of(table.columns):
+        columns: list[str] = []
+        table = replace(table, columns=columns, events=_events(table, columns))
+    return pairs.fold(table)
 
 
 def _events(table: Table, columns: list[str]) -> Iterator[Event]:
@@ -315,7 +315,9 @@ def _answer(said: Any) -> str:
 
 
 def _joined(said: Any) -> str:
-    """Several options as one label."""
+    """Several options as one label, and ranks as an order."""
+    if isinstance(said, list) and said and all(map(pairs.is_rank, said)):
+        return " > ".join(map(" = ".join, pairs.groups_of(said)))
     return " + ".join(sorted(map(as_text, said))) if isinstance(said, list) else as_text(said)
 
 

@@ -1,0 +1,454 @@
+"""Tables of choices between systems as comparisons of two.
+
+Columns of a winner and a loser, choices beside a reference, rankings, and matrices of wins. Tables
+that only name the best and worst, or count something else, are refused.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from annotation.files.reading.importer import plain
+from annotation.files.reading.limits import check_rows, current
+from annotation.files.reading.literals import read_value
+from annotation.files.reading.recognise import (
+    ITEMS,
+    LOOKED_AT,
+    MOSTLY,
+    WORKERS,
+    is_numbered,
+    is_usual,
+    named_column,
+)
+from annotation.files.reading.rows import MAX_SHOWN, Problem, Row
+from annotation.files.reading.tables import Event, Table
+from annotation.files.reading.values import NUMBER, TRUTHS, as_text
+from annotation.formats.imports.tables.comparisons import LEFTS
+from annotation.formats.imports.tables.labels import COUNTS, MAX_NAMED, PEOPLE
+from crowdqc.errors import Invalid
+from crowdqc.files.json_input import Unreadable
+
+Values = dict[str, str]
+TIE = "tie"
+WON = (
+    "winner",
+    "winner_id",
+    "winner_name",
+    "gewinner",
+    "sieger",
+    "ganador",
+    "gagnant",
+    "vainqueur",
+)
+LOST = ("loser", "loser_id", "loser_name", "verlierer", "perdedor", "perdant")
+DRAWS = (
+    *("draw", "tie", "is_draw", "is_tie", "drawn", "tied", "unentschieden", "remis"),
+    *("empate", "égalité", "match_nul"),
+)
+IS_DRAW = {"true", "1", "t", "yes", "y", "x", "draw", "tie", "ja", "si", "oui"}
+NO_DRAW = {"false", "0", "f", "no", "n", "", "na", "nein", "non"}
+ENDS = ("", "item", "choice", "option", "word", "text", "term", "sentence", "tuple")
+BEST = {f"{one}{end}" for one in ("best", "most", "beste", "mejor", "meilleur") for end in ENDS}
+WORST = {
+    f"{one}{end}"
+    for one in ("worst", "least", "schlechteste", "schlechtester", "peor", "pire")
+    for end in ENDS
+}
+COUNTED = re.compile(r"(?:n|num|count)?(?:wins?|won|victor(?:y|ies)|siege|victorias)([12ab])")
+# The choices of webMUSHRA, by which of reference and other sound was chosen.
+REFERENCE, OTHER, ANSWER = "choice_reference", "choice_non_reference", "choice_answer"
+SESSION, TRIAL = "session_test_id", "trial_id"
+CHOICES: dict[str, int | str | None] = {
+    "correct": 0,
+    "incorrect": 1,
+    "undecided": TIE,
+    "unknown": None,
+}
+RANKINGS = {
+    *("ranking", "rankings", "rank", "ranks", "ranked", "order", "ordering", "preferenceorder"),
+    *("rangfolge", "reihenfolge", "rangliste", "orden", "clasificacion", "classement", "ordre"),
+}
+OF_RANK = "rank|place|position|choice|rang|platz|puesto|lugar"
+RANK = re.compile(rf"(?:^|[\W_])(?:{OF_RANK})(?:$|[\W_])", re.IGNORECASE)
+PLACE = re.compile(
+    rf"(?:(?:{OF_RANK})[\W_]*(\d{{1,2}})\W*|(\d{{1,2}})(?:st|nd|rd|th|\.)?(?:[\W_]*(?:{OF_RANK}))?)",
+    re.IGNORECASE,
+)
+BETTER = re.compile(r"\s*(?:>+|≻)\s*")
+EQUAL = re.compile(r"\s*[=~∼]\s*")
+GROUPED = re.compile(r"\{([^{}]*)\}|([^,{}]+)")  # as PrefLib lists equal ones: 1,{2,3}
+LEAST_RANKED = 3  # names, from which an order says more than a verdict
+LEAST_ORDERS = 5  # rows that are orders of 1 to their number, which labels then are not by chance
+MOST_RANKED = 50
+ON_DIAGONAL = {"", "0", "-", "–", "—", "x", "na", "nan"}
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Where a table holds choices: the columns that they take, and the pairs of a row.
+
+    ``pairs`` raises ValueError, with the sentence that names it, for a row that says nothing.
+    ``renamed``: other columns by the names that they get.
+    """
+
+    columns: Collection[str]
+    pairs: Callable[[Mapping[str, str], int], Iterable[Values]]
+    notes: list[str]
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    adds: tuple[str, ...] = ()  # columns that the pairs have besides
+
+
+def fold(table: Table) -> Table:
+    """A table of choices between systems as one of two sides; others stay as they are.
+
+    Raises Invalid where a table says less than who preferred what.
+    """
+    held = list(itertools.islice(table.events, LOOKED_AT))
+    rows = [one.values for one in held if isinstance(one, Row)]
+    table = replace(table, events=itertools.chain(held, table.events))
+    names = list(table.columns)  # of JSON, those that came up in the rows
+    _refuse_counts(names, rows)
+    if not rows or _called(names, {plain(one) for one in LEFTS}):
+        return table
+    finders = (_of_winners, _of_references, _of_orders, _of_places, _of_ranks, _of_wins)
+    found = next(filter(None, (find(names, rows) for find in finders)), None)
+    if found is None:
+        return table
+    table.notes.extend(found.notes)
+    others = [found.renamed.get(name, name) for name in names if name not in found.columns]
+    columns = dict.fromkeys(["model_a", "model_b", "winner", *found.adds, *others])
+    return replace(table, columns=[*columns], events=_events(table.events, found))
+
+
+def _events(events: Iterator[Event], found: Choices) -> Iterator[Event]:
+    count, most = 0, current()
+    for event in events:
+        if not isinstance(event, Row):
+            yield event
+            continue
+        others = {
+            found.renamed.get(name, name): value
+            for name, value in event.values.items()
+            if name not in found.columns
+        }
+        try:
+            pairs = [*found.pairs(event.values, event.line)]
+        except Unsaid as unsaid:
+            column, wrong = unsaid.args
+            shown = event.values.get(column, "")
+            yield Problem(event.line, column, shown[:MAX_SHOWN], wrong, _("Left out."))
+            continue
+        for pair in pairs:
+            check_rows(count + 1, most)
+            sides = (pair["model_a"], pair["model_b"])[:: -1 if count % 2 else 1]
+            count += 1
+            yield Row(
+                event.line,
+                {**others, **pair, **dict(zip(("model_a", "model_b"), sides, strict=True))},
+            )
+
+
+class Unsaid(Exception):
+    """A row names no winner: the column, and the sentence that says so."""
+
+
+def _pair(first: str, second: str, winner: str, **more: str) -> Values:
+    return {"model_a": first, "model_b": second, "winner": winner, **more}
+
+
+def _called(names: Collection[str], words: Collection[str]) -> str:
+    return next((name for name in names if plain(name) in words), "")
+
+
+def _refuse_counts(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> None:
+    counts = [name for name in names if COUNTED.fullmatch(plain(name))]
+    given = {row.get(name, "").strip() for row in rows for name in counts} - {""}
+    if len(counts) > 1 and all(map(str.isdecimal, given)) and max(map(int, given), default=0) > 1:
+        raise Invalid(
+            _("%(columns)s count how often each one won.") % {"columns": ", ".join(counts)},
+            fields={"file": _("Write a row for each comparison: left, right and winner.")},
+        )
+    best, worst = (_called(names, words) for words in (BEST, WORST))
+    if best and worst:
+        raise Invalid(
+            _("%(best)s and %(worst)s choose from several: these are neither labels nor pairs.")
+            % {"best": best, "worst": worst},
+            fields={"file": _("Write a row for each pair: left, right and winner.")},
+        )
+
+
+def _of_winners(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Choices | None:
+    """Columns of a winner and a loser."""
+    won, lost = (_called(names, {plain(one) for one in words}) for words in (WON, LOST))
+    if not (won and lost):
+        return None
+    draw = _called(names, {plain(one) for one in DRAWS})
+    note = _("%(won)s and %(lost)s are read as the two sides, in turn left and right.")
+    notes = [note % {"won": won, "lost": lost}]
+    if draw:
+        notes.append(_("%(column)s says which are ties.") % {"column": draw})
+
+    def pairs(row: Mapping[str, str], _line: int) -> Iterator[Values]:
+        bare = row.get(draw, "").strip().casefold()
+        meant = TRUTHS.get(bare, bare)
+        if meant not in IS_DRAW | NO_DRAW:
+            raise Unsaid(draw, _("This is neither true nor false."))
+        first, second = row.get(won, ""), row.get(lost, "")
+        yield _pair(first, second, TIE if meant in IS_DRAW else first)
+
+    return Choices((won, lost, draw), pairs, notes)
+
+
+def _of_references(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Choices | None:
+    """Choices between a reference and another sound, as webMUSHRA writes them."""
+    if not {REFERENCE, OTHER, ANSWER} <= {*names}:
+        return None
+    notes = [
+        _(
+            "%(answer)s: “correct” is read as %(reference)s, “incorrect” as %(other)s, and "
+            "“undecided” as a tie. The sides are in turn left and right."
+        )
+        % {"answer": ANSWER, "reference": REFERENCE, "other": OTHER}
+    ]
+    people = []
+    if {SESSION, TRIAL} <= {*names}:
+        people = list(names[names.index(SESSION) + 1 : names.index(TRIAL)])
+    is_named = bool(named_column(names, WORKERS))
+    adds = () if is_named or not people else ("judge",)
+    if people and not is_named:
+        note = _("No column names people: %(columns)s together tell them apart.")
+        notes.append(note % {"columns": ", ".join(people)})
+
+    def pairs(row: Mapping[str, str], _line: int) -> Iterator[Values]:
+        sides = (row.get(REFERENCE, "").strip(), row.get(OTHER, "").strip())
+        said = row.get(ANSWER, "").strip()
+        chosen = CHOICES.get(said.casefold(), sides.index(said) if said in sides else None)
+        if chosen is None:
+            raise Unsaid(ANSWER, _("Nothing was chosen."))
+        judge = {"judge": ", ".join(row.get(name, "") for name in people)} if adds else {}
+        yield _pair(*sides, TIE if isinstance(chosen, str) else sides[chosen], **judge)
+
+    return Choices((REFERENCE, OTHER, ANSWER), pairs, notes, {TRIAL: "item"}, adds)
+
+
+# Rankings -----------------------------------------------------------------------------------
+
+
+def _of_orders(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Choices | None:
+    """A column whose cells each hold an order: ``a > b = c``, or a list of names."""
+    for name in names:
+        is_called = plain(name) in RANKINGS
+        given = [said for row in rows if (said := row.get(name, "").strip())]
+        if not given or not (is_called or any(map(BETTER.search, given))):
+            continue
+        orders = [order_of(said, is_called) for said in given]
+        good = [one for one in orders if len(one) > 1]
+        longest = max((sum(map(len, one)) for one in good), default=0)
+        if len(good) < (0.5 if is_called else MOSTLY) * len(given) or longest < (
+            2 if is_called else LEAST_RANKED
+        ):
+            continue
+        count = _called(names, COUNTS) if not named_column(names, WORKERS) else ""
+        return _of_rankings(names, [name], partial(_order_in, name), count)
+    return None
+
+
+def _order_in(name: str, row: Mapping[str, str]) -> list[list[str]]:
+    return order_of(row.get(name, ""), is_list=True)
+
+
+def order_of(said: str, is_list: bool = False) -> list[list[str]]:
+    """The names of an order, equal ones together; [] where it is none.
+
+    ``is_list``: names may be listed without a sign, the best first.
+    """
+    said = said.strip()
+    groups: list[list[str]] = []
+    if BETTER.search(said):
+        groups = [EQUAL.split(group) for group in BETTER.split(said)]
+    elif said[:1] in ("[", "{") and is_list:
+        try:
+            groups = groups_of(read_value(said))
+        except Unreadable:
+            groups = [list(map(str.strip, (a or b).split(","))) for a, b in GROUPED.findall(said)]
+    elif is_list:
+        groups = [list(map(str.strip, (a or b).split(","))) for a, b in GROUPED.findall(said)]
+    listed = [name.strip() for group in groups for name in group]
+    is_order = len(set(listed)) == len(listed) <= MOST_RANKED and all(listed)
+    return [[name.strip() for name in group] for group in groups] if is_order else []
+
+
+def groups_of(held: Any) -> list[list[str]]:
+    """The names of an order in JSON: a list, ranks by name, or objects of rank and value."""
+    if isinstance(held, list) and held and all(map(is_rank, held)):
+        held = {as_text(one["value"]): one["rank"] for one in held}
+    if isinstance(held, dict):
+        return by_rank({name: as_text(rank) for name, rank in held.items()})
+    if not isinstance(held, list):
+        return []
+    return [[as_text(name) for name in (one if isinstance(one, list) else [one])] for one in held]
+
+
+def is_rank(held: Any) -> bool:
+    """Whether a value is an object that gives a value a rank, as Argilla writes it."""
+    return isinstance(held, dict) and {"rank", "value"} <= held.keys()
+
+
+def by_rank(ranks: Mapping[str, str]) -> list[list[str]]:
+    """Names by their rank, the best first; those without a rank are left out."""
+    found: dict[float, list[str]] = {}
+    for name, rank in ranks.items():
+        if NUMBER.fullmatch(rank.strip()):
+            found.setdefault(float(rank), []).append(name)
+    return [found[rank] for rank in sorted(found)]
+
+
+def _of_places(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Choices | None:
+    """A column for each place, whose cells name what has it."""
+    places = {
+        int(match[1] or match[2]): name
+        for name in names
+        if (match := PLACE.fullmatch(name.strip()))
+    }
+    columns = [places[at] for at in sorted(places)]
+    cells = [[row.get(name, "").strip() for name in columns] for row in rows]
+    given = {cell for row in cells for cell in row} - {""}
+    is_named = any(RANK.search(name) for name in columns) or "1st" in columns
+    if (
+        len(columns) < LEAST_RANKED
+        or sorted(places) != [*range(1, len(places) + 1)]
+        or not is_named
+        or not given
+        or any(map(NUMBER.fullmatch, given))
+        or any(len({*filter(None, row)}) < len([*filter(None, row)]) for row in cells)
+    ):
+        return None
+
+    def order(row: Mapping[str, str]) -> list[list[str]]:
+        return [[said] for name in columns if (said := row.get(name, "").strip())]
+
+    return _of_rankings(names, columns, order)
+
+
+def _of_ranks(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Choices | None:
+    """A column for each system, whose cells hold its rank."""
+    left = [name for name in names if not is_usual(name) and not is_numbered(name)]
+    columns = [name for name in left if RANK.search(name)]
+    is_called = len(columns) >= LEAST_RANKED
+    columns = columns if is_called else left
+    columns = [
+        name for name in columns if _are_ranks((row.get(name, "") for row in rows), len(left))
+    ]
+    orders = [sorted(row.get(name, "").strip() for name in columns) for row in rows]
+    whole = sorted(map(str, range(1, len(columns) + 1)))
+    is_wide = len(columns) > LEAST_RANKED and named_column(names, WORKERS)
+    is_sure = len(rows) >= (LEAST_RANKED if is_wide else LEAST_ORDERS)
+    if len(columns) < LEAST_RANKED or not (
+        (is_called and any(map(whole.__eq__, orders)))
+        or (is_sure and all(map(whole.__eq__, orders)) and not any(map(PEOPLE.fullmatch, columns)))
+    ):
+        return None
+    bare = {name: RANK.sub("", name).strip(" _-.:[]()") or name for name in columns}
+    bare = bare if is_called and len(set(bare.values())) == len(bare) else {}
+
+    def order(row: Mapping[str, str]) -> list[list[str]]:
+        return by_rank({bare.get(name, name): row.get(name, "") for name in columns})
+
+    return _of_rankings(names, columns, order)
+
+
+def _are_ranks(cells: Iterable[str], most: int) -> bool:
+    given = {cell.strip() for cell in cells} - {""}
+    return len(given) > 1 and all(one.isdecimal() and 0 < int(one[:4]) <= most for one in given)
+
+
+def _of_rankings(
+    names: Sequence[str],
+    columns: Sequence[str],
+    order: Callable[[Mapping[str, str]], list[list[str]]],
+    count: str = "",
+) -> Choices:
+    """The pairs of each ranking, of which one stands for each of ``count`` people."""
+    notes = [
+        _(
+            "%(columns)s: each ranking is read as its pairs, in turn left and right, and equal "
+            "ranks as ties. What has no rank is in no pair."
+        )
+        % {"columns": ", ".join(columns[:MAX_NAMED])}
+    ]
+    worker, item = named_column(names, WORKERS), named_column(names, ITEMS)
+    if count:
+        note = _("%(column)s says how many judges gave each ranking.")
+        notes.append(note % {"column": count})
+    elif not worker:
+        notes.append(_("No column names judges: each row counts as one."))
+
+    def pairs(row: Mapping[str, str], line: int) -> Iterator[Values]:
+        found = order(row)
+        if sum(map(len, found)) < 2:
+            raise Unsaid(columns[0], _("This ranks fewer than two."))
+        many = row.get(count, "").strip() if count else "1"
+        if not many.isdecimal():
+            raise Unsaid(count, _("This is not a whole number from 0."))
+        for number in range(1, min(int(many[:9]), current().rows) + 1):
+            judge = _("row %(place)s") % {"place": line} + (f"-{number}" if count else "")
+            more = {} if worker else {"judge": judge}
+            for one, better in enumerate(found):
+                for name, other in itertools.combinations(better, 2):
+                    yield _pair(name, other, TIE, **more)
+                for name, other in itertools.product(better, itertools.chain(*found[one + 1 :])):
+                    yield _pair(name, other, name, **more)
+
+    renamed = {item: "item"} if item and "item" not in names else {}
+    return Choices(
+        [*columns, *filter(None, [count])], pairs, notes, renamed, () if worker else ("judge",)
+    )
+
+
+def _of_wins(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Choices | None:
+    """A matrix of systems and systems with how often one won. Raises Invalid for other counts."""
+    own, *systems = names or [""]
+    mine = [row.get(own, "").strip() for row in rows]
+    if len(mine) < LEAST_RANKED or sorted(mine) != sorted(systems):
+        return None
+    cells = {
+        (name, other): row.get(other, "").strip()
+        for name, row in zip(mine, rows, strict=True)
+        for other in systems
+    }
+    beside = [cell for (name, other), cell in cells.items() if name != other]
+    numbers = [cell for cell in beside if NUMBER.fullmatch(cell)]
+    if len(numbers) < MOSTLY * len(beside):
+        return None
+    told = {"names": ", ".join(mine[:MAX_NAMED])}
+    reason = ""
+    if not all(cells[name, name].casefold() in ON_DIAGONAL for name in systems):
+        reason = _(
+            "Rows and columns are both %(names)s: this counts pairs of labels, not who gave them."
+        )
+    elif not all(map(str.isdecimal, numbers)):
+        reason = _("%(names)s have shares or scores against each other, not counts of wins.")
+    elif all(cells[name, other] == cells[other, name] for name, other in cells):
+        reason = _("%(names)s have the same number both ways: this does not count wins.")
+    if reason:
+        raise Invalid(
+            reason % told,
+            fields={"file": _("Write a row for each comparison: left, right and winner.")},
+        )
+
+    def pairs(row: Mapping[str, str], _line: int) -> Iterator[Values]:
+        name = row.get(own, "").strip()
+        for other in systems:
+            won = row.get(other, "").strip()
+            for number in range(int(won[:9]) if won.isdecimal() and name != other else 0):
+                yield _pair(name, other, name, item=f"{name} / {other} {number + 1}")
+
+    note = _("Each row says how often its system won against that of each column.")
+    return Choices([*names], pairs, [note], adds=("item",))
