@@ -73,6 +73,7 @@ GZIP = b"\x1f\x8b"
 ZIP = b"PK\x03\x04"
 # What a file begins with that is no table, and what to do about it.
 TABLE = gettext_lazy("Choose a CSV, JSONL, Parquet or Excel file.")
+XML = gettext_lazy("Export the annotations as CSV or JSON: a row for each worker and item.")
 ARCHIVE = gettext_lazy("Unpack it, and choose the table in it.")
 TAR, TAR_AT = (b"ustar\0", b"ustar  \0"), 257  # POSIX and GNU, behind the name of the first file
 FOREIGN = (
@@ -94,14 +95,19 @@ FOREIGN = (
     (b"<!DOCTYPE", gettext_lazy("a web page"), TABLE),
     (b"<!doctype", gettext_lazy("a web page"), TABLE),
     (b"<html", gettext_lazy("a web page"), TABLE),
-    (b"<?xml", gettext_lazy("XML"), TABLE),
+    (b"<?xml", gettext_lazy("XML"), XML),
 )
+BEFORE_TAG = b" \t\r\n\xef\xbb\xbf"
+TAGS = re.compile(rb"<[A-Za-z][^<>]*>\s*<[A-Za-z]")  # of XML that does not say that it is
 
 
 def refuse_foreign(head: bytes) -> None:
     """Refuse a file that begins like a PDF, an image or another file that is no table."""
     for mark, what, mend in FOREIGN:
-        if head.startswith(mark, TAR_AT if mark == TAR else 0):
+        text = head.lstrip(BEFORE_TAG)
+        is_xml = mark == b"<?xml" and TAGS.match(text)
+        begin = text if mark[:1] == b"<" else head
+        if is_xml or begin.startswith(mark, TAR_AT if mark == TAR else 0):
             raise Invalid(
                 _("The file is %(what)s, not a table.") % {"what": what}, fields={"file": mend}
             )

@@ -348,3 +348,97 @@ def test_matrices_of_wins_are_pairs_and_others_are_refused(tmp_path: Path) -> No
     ):
         with pytest.raises(Invalid, match=reason):
             read(tmp_path, matrix_of(*rows))
+
+
+def form_answers(question: str, answer: str) -> str:
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?><QuestionFormAnswers xmlns="http://mechanicalturk'
+        '.amazonaws.com/AWSMechanicalTurkDataSchemas/2005-10-01/QuestionFormAnswers.xsd"><Answer>'
+        f"<QuestionIdentifier>{question}</QuestionIdentifier>{answer}</Answer></QuestionFormAnswers>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "write"),
+    [
+        ("mood", "<FreeText>{} &amp; fine</FreeText>"),
+        ("mood", "\n<SelectionIdentifier>{}</SelectionIdentifier>\n"),
+        ("taskAnswers", '<FreeText>[{{"mood":{{"label":"{}"}}}}]</FreeText>'),
+    ],
+)
+def test_answers_of_question_forms_are_opened(question: str, write: str, tmp_path: Path) -> None:
+    file = io.StringIO()
+    table = csv.writer(file)
+    table.writerow(["HITId", "AssignmentId", "WorkerId", "AssignmentStatus", "Answer"])
+    for at, (w, i, x) in enumerate(VOTES):
+        table.writerow([i, f"a{at}", w, "Approved", form_answers(question, write.format(x))])
+    _, found = read(tmp_path, file.getvalue())
+    end = " & fine" if "&" in write else ""
+    assert labels_of(found) == {f"{x}{end}": n for x, n in LABELS.items()}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '<?xml version="1.0"?><annotations><label>yes</label></annotations>',
+        "\n<corpus><doc id='1'/></corpus>",
+        form_answers("mood", "<FreeText>yes</FreeText>"),
+    ],
+)
+def test_xml_is_refused_with_what_to_export_instead(content: str, tmp_path: Path) -> None:
+    with pytest.raises(Invalid, match="XML") as refused:
+        read(tmp_path, content, "annotations.xml")
+    assert "CSV or JSON" in refused.value.fields["file"]
+
+
+def phoenix(has_users: bool) -> str:
+    kinds = ["HUMAN", "LLM", "CODE"]
+    rows = (
+        f"{i},quality,{kinds[int(w[1])]},{x},{int(x == 'yes')}.0,Reason of {w}"
+        + (f",ann{n % 2}" if has_users and w == "w0" else "," * has_users)
+        for n, (w, i, x) in enumerate(VOTES)
+    )
+    head = "span_id,name,annotator_kind,label,score,explanation"
+    return text(head + ",user_id" * has_users, *rows)
+
+
+@pytest.mark.parametrize("has_users", [False, True])
+def test_annotations_of_phoenix_are_labels_by_kind_of_annotator(
+    has_users: bool, tmp_path: Path
+) -> None:
+    kind, found = read(tmp_path, phoenix(has_users))
+    assert (kind, dict(found.checked.about["labels"])) == ("label_table", LABELS)
+    workers = {one["worker"] for one in found.checked.good}
+    assert workers == ({"ann0", "ann1"} if has_users else {"HUMAN"}) | {"LLM", "CODE"}
+    assert any("annotator_kind" in note for note in found.checked.notes)
+    assert found.checked.good[0]["about_item"]["name"] == "quality"
+    rows = phoenix(has_users).replace(",yes,", ",,").replace(",no,", ",,").replace("1.0", "0.75")
+    kind, found = read(tmp_path, rows)
+    assert (kind, len(found.checked.good)) == ("rating_table", 30)
+
+
+def test_several_annotations_of_phoenix_are_chosen_from_by_name(tmp_path: Path) -> None:
+    more = phoenix(False).replace("quality", "tone").splitlines()[1:]
+    with pytest.raises(Invalid, match="name holds 2 kinds of score"):
+        read(tmp_path, phoenix(False) + text(*more))
+    _, found = read(tmp_path, phoenix(False) + text(*more), uses={"name": "tone"})
+    assert labels_of(found) == LABELS
+
+
+def test_annotation_sets_of_teamware_are_votes(tmp_path: Path) -> None:
+    def features(x: str) -> dict[str, Any]:
+        own = {"type": "Document", "start": 0, "end": 4, "id": 0, "features": {"mood": x}}
+        return {"annotations": [own], "next_annid": 1}
+
+    records = [
+        {
+            "text": f"Text of {item}",
+            "features": {"name": item},
+            "offset_type": "p",
+            "annotation_sets": {w: {"name": w, **features(x)} for w, x in given},
+        }
+        for item, given in by_item(lambda item, given: (item, given))
+    ]
+    _, found = read(tmp_path, json.dumps(records), "annotations.json")
+    assert labels_of(found) == LABELS
+    assert {one["text"] for one in found.checked.good} == {f"Text of i{n}" for n in range(10)}

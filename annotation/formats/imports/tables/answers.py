@@ -11,7 +11,15 @@ from statistics import median
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
-from annotation.files.reading.importer import ConsistentTexts, Field, Reader, Row, Times, guess
+from annotation.files.reading.importer import (
+    ConsistentTexts,
+    Field,
+    Reader,
+    Row,
+    Times,
+    guess,
+    plain,
+)
 from annotation.files.reading.keys import text_print
 from annotation.files.reading.recognise import (
     LOOKED_AT,
@@ -34,6 +42,8 @@ from crowdqc.web.words import count_words
 
 ASKED = "a question or its id"
 ID = re.compile(r"\S{1,80}")  # what is written as one word names a question
+EXPLANATION = "explanation"  # an answer, unless it explains a vote
+VOTES = {"label", "score", "rating", "verdict"}
 WORDS = 3  # words of a usual answer, from which it is no label
 IDS = ("item_id", "qid", "item", "task", "task_id", "id", "key")
 TEXTS = ("question_text", "prompt", "query", "instruction", "frage")
@@ -52,7 +62,7 @@ class AnswerTable(TableReader):
         Field("worker_id", gettext_lazy("Worker"), True, (*_ANSWER["worker_id"].also, *WORKERS)),
         Field("item_id", gettext_lazy("Question id"), False, ("question_id", *IDS), ASKED),
         Field("question", gettext_lazy("Question"), False, TEXTS, ASKED),
-        Field("answer", gettext_lazy("Answer"), True, (*_ANSWER["answer"].also, "explanation")),
+        Field("answer", gettext_lazy("Answer"), True, (*_ANSWER["answer"].also, EXPLANATION)),
         Field("context", gettext_lazy("Text to read"), False, _ITEM["context"].also),
         Field("topic", gettext_lazy("Topic"), False, _ITEM["topic"].also),
         Field("submitted_at", gettext_lazy("Time"), False, _ANSWER["submitted_at"].also),
@@ -75,6 +85,8 @@ class AnswerTable(TableReader):
         mapping = self.guess(columns, rows)
         if lacks := self.lacks(mapping):
             return Fit(False, lacks)
+        if plain(mapping["answer"]) == EXPLANATION and any(plain(one) in VOTES for one in columns):
+            return Fit(False, _("a column is called as labels are"))
         answers = [row.values.get(mapping["answer"], "").strip() for row in rows]
         given = [one for one in answers if one]
         different = len(set(given))

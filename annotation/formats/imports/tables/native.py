@@ -7,7 +7,9 @@ in a cell, Ground Truth of SageMaker, differences of INCEpTION, and Potato (also
 
 from __future__ import annotations
 
+import html
 import itertools
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -47,12 +49,51 @@ def unfold(table: Table) -> Table:
     Several options in a label of JSON are one, and the names of an archive's files are the worker
     or item that no column names.
     """
+    table, rows = nested.peek(_with_form_answers(table))
+    if any(_tool_of(row) is _read_phoenix for row in rows):
+        note = _("%(column)s: each kind counts as one worker where no column names people.")
+        table.notes.append(note % {"column": KIND})
     table = nested.spread(one_hot.fold(table), _is_of_tool)
     is_json = table.kind in ("JSON", "JSONL")
     if is_json or FILE in table.columns or _tool_of(table.columns):
         columns: list[str] = []
         table = replace(table, columns=columns, events=_events(table, columns))
     return pairs.fold(table)
+
+
+def _with_form_answers(table: Table) -> Table:
+    """A table whose cells hold XML of MTurk with a column for each question in place of them."""
+    table, rows = nested.peek(table)
+    names = [name for name in table.columns if any(FORM in row.get(name, "") for row in rows)]
+    if not names:
+        return table
+    columns = [name for name in table.columns if name not in names]
+    asked = (_form_answers(row.get(name, "")) for row in rows for name in names)
+    columns += dict.fromkeys(itertools.chain.from_iterable(asked))
+    table.notes.append(
+        _("%(columns)s: answers are read out of the XML.") % {"columns": ", ".join(names)}
+    )
+    return replace(table, columns=columns, events=_opened_forms(table.events, names))
+
+
+def _opened_forms(events: Iterator[Event], names: Collection[str]) -> Iterator[Event]:
+    for event in events:
+        if isinstance(event, Row):
+            kept = {name: said for name, said in event.values.items() if name not in names}
+            for name in names:
+                kept |= _form_answers(event.values.get(name, ""))
+            yield Row(event.line, kept)
+        else:
+            yield event
+
+
+def _form_answers(cell: str) -> dict[str, str]:
+    """Answers by question; several as one. No reader of XML is used, as files may be hostile."""
+    found: dict[str, str] = {}
+    for one in FORM_ANSWER.finditer(cell):
+        given = [html.unescape(said or bare) for _tag, said, bare in FORM_VALUE.findall(one[2])]
+        found[html.unescape(one[1])] = _joined(given) if len(given) > 1 else "".join(given)
+    return found
 
 
 def _events(table: Table, columns: list[str]) -> Iterator[Event]:
@@ -262,6 +303,37 @@ def _chosen(found: dict[str, str], answers: Iterable[str]) -> Values:
     return found
 
 
+def _read_phoenix(values: Values) -> Iterator[Values]:
+    """An annotation of a span; who gave it, else what kind of annotator."""
+    names = ("user_id", "annotator_id", "annotator_name")
+    worker = next((values[name] for name in names if values.get(name)), values[KIND])
+    item = next((values[name] for name in SPANS if values.get(name)), "")
+    kept = {name: said for name, said in values.items() if name not in (*names, *SPANS)}
+    yield {"worker": worker, **({"item": item} if item else {}), **kept}
+
+
+def _read_teamware(values: Values) -> Iterator[Values]:
+    """A document of GATE Teamware, whose annotators each have a set of annotations."""
+    sets, about = _json(values[SETS]), _json(values.get("features", ""))
+    about = {name: as_text(said) for name, said in (about if _is_object(about) else {}).items()}
+    kept = {name: said for name, said in values.items() if name not in (SETS, "features")}
+    kept |= {name: said for name, said in about.items() if name not in kept}
+    for worker, given in sets.items() if _is_object(sets) else ():
+        marks = given.get("annotations") if _is_object(given) else None
+        answers = [one.get("features") for one in marks or () if _is_object(one)]
+        said = {
+            name: _joined(one) for own in filter(_is_object, answers) for name, one in own.items()
+        }
+        yield {**_named_item(kept), "worker": worker, **said}
+
+
+def _named_item(values: Values) -> Values:
+    """The values with an item by its name where no column is called as items are."""
+    if named_column(values, ITEMS) or "name" not in values:
+        return values
+    return {"item" if name == "name" else name: said for name, said in values.items()}
+
+
 def _read_sagemaker(values: Values) -> Iterator[Values]:
     """Responses of workers to an item of Ground Truth, which is the folder of their file."""
     given = _json(values["answers"])
@@ -337,6 +409,18 @@ def _is_nested(one: Any) -> bool:
 
 
 MTURK = {"HITId", "AssignmentId", "WorkerId"}
+KIND = "annotator_kind"  # HUMAN, LLM or CODE
+SPANS = ("span_id", "trace_id", "document_id", "context.span_id", "id")
+SETS = "annotation_sets"
+FORM = "<QuestionFormAnswers"
+FORM_ANSWER = re.compile(
+    r"<QuestionIdentifier>([^<]*)</QuestionIdentifier>(.*?)</Answer>", re.DOTALL
+)
+FORM_VALUE = re.compile(
+    r"<(FreeText|SelectionIdentifier|OtherSelectionText)>"
+    r"(?:\s*<!\[CDATA\[(.*?)\]\]>\s*|([^<]*))</\1>",
+    re.DOTALL,
+)
 INCEPTION = {"Document", "Layer", "Feature", "Position"}
 Reader = Callable[[Values], Iterable[Values | Problem]]
 TOOLS: tuple[tuple[set[str], Reader], ...] = (
@@ -349,6 +433,8 @@ TOOLS: tuple[tuple[set[str], Reader], ...] = (
     ({"answers"}, _read_sagemaker),
     ({POTATO}, _read_potato),
     (INCEPTION, _read_inception),
+    ({KIND, "label"}, _read_phoenix),
+    ({SETS}, _read_teamware),
 )
 LABEL_STUDIO = {"data", "annotations"}
 # By what a column of a common name is told to be that of a tool.

@@ -63,10 +63,10 @@ def spread(table: Table, is_known: Callable[[Mapping[str, str]], bool]) -> Table
 
     ``is_known`` says of a record that another reader takes it.
     """
-    table, rows = _peek(table)
+    table, rows = peek(table)
     if not rows or is_known(rows[0]):
         return table
-    table, rows = _peek(_with_lists(table, rows))
+    table, rows = peek(_with_lists(table, rows))
     records = list(map(_record, rows))
     found = [one for record in records for one in _votes_in(record)]
     if found and _names_repeat(found):
@@ -93,7 +93,7 @@ def spread(table: Table, is_known: Callable[[Mapping[str, str]], bool]) -> Table
     )
 
 
-def _peek(table: Table) -> tuple[Table, list[Mapping[str, str]]]:
+def peek(table: Table) -> tuple[Table, list[Mapping[str, str]]]:
     """The table and its first rows, which it still has."""
     held = list(itertools.islice(table.events, LOOKED_AT))
     rows = [one.values for one in held if isinstance(one, Row)]

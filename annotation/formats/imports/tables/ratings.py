@@ -119,7 +119,8 @@ class RatingTable(TableReader):
         if not scores or not all(DECIMAL.fullmatch(score) for score in scores):
             return Fit(False, _("%(column)s is not a number") % {"column": column})
         usual = {plain(name) for name in ("score", *SCORES)}
-        if plain(column) not in usual and any(plain(name) in _LABELS for name in columns):
+        is_beside = any(plain(name) in _LABELS for name in columns)
+        if is_beside and (plain(column) not in usual or _numbers_labels(rows, columns, scores)):
             return Fit(False, _("a column is called as labels are"))
         if (plain(column) not in usual or mapping != named) and len(scores) < MIN_MARKS:
             return Fit(
@@ -239,6 +240,13 @@ class RatingTable(TableReader):
 
 # Of a number and its word in two columns the number is the score.
 _LABELS = {plain(name) for name in LABELS} - {plain(name) for name in (*SCORES, "string_value")}
+
+
+def _numbers_labels(rows: Sequence[Row], columns: Sequence[str], scores: Sequence[str]) -> bool:
+    """Whether a few scores are only numbers for the words of a column of labels."""
+    label = next((name for name in columns if plain(name) == "label"), "")
+    words = [row.values.get(label, "").strip() for row in rows] if label else [""]
+    return len(scores) < MIN_MARKS and all(words) and not any(map(DECIMAL.fullmatch, words))
 
 
 def _given(cells: Iterable[str]) -> set[str]:
