@@ -106,6 +106,17 @@ ADMIN = {
     *("refurl", "token", "interviewtime", "grouptime"),
 }
 RESPONSE_IDS = ("id", "token")
+# What forms of Microsoft and Google call the times that they add.
+FORM_TIMES = {
+    *("starttime", "completiontime", "startzeit", "fertigstellungszeit", "abschlusszeit"),
+    *("horadeinicio", "horadefinalización", "heurededébut", "heuredefin"),
+    *("timestamp", "zeitstempel", "marcatemporal", "horodateur"),
+}
+COMMENT = re.compile(
+    r"comment|remark|feedback|anything else|kommentar|anmerkung|comentario|observaci|remarque",
+    re.IGNORECASE,
+)
+QUESTION = re.compile(r"\?|\[|\S\s+\S+\s+\S")  # in a name: a question, or three words
 # How often a row occurs, where each pattern of labels has one.
 COUNTS = {
     *("n", "count", "counts", "freq", "frequency", "anzahl", "häufigkeit", "effectif", "nombre"),
@@ -417,18 +428,20 @@ class LabelMatrix(LabelTable):
 
 
 def _person_of_survey(columns: Sequence[str], rows: Sequence[Row]) -> str:
-    """The column of ids of a survey, a row of which holds all that a person said; "" elsewhere.
+    """The column of a survey that tells people apart, a row being all that one said; "" elsewhere.
 
     It has times of beginning and end, and columns that share a few labels, more than rows; or it
-    has columns that LimeSurvey adds.
+    has columns that LimeSurvey or a form of Microsoft or Google adds.
     """
-    admin = _admin_columns(columns)
-    ids = [name for one in RESPONSE_IDS for name in columns if _code_of(name) == one]
-    person = ids[0] if admin and ids else named_column(columns, ITEMS)
     cells = {name: [row.values.get(name, "").strip() for row in rows] for name in columns if name}
     times = [name for name, given in cells.items() if _are_times(given)]
-    has_times = bool(admin) or len(times) > 1
-    if not person or not has_times or len(set(cells[person])) < len(rows):
+    admin, begun = _admin_columns(columns), _form_times(columns, times)
+    ids = [name for one in RESPONSE_IDS for name in columns if _code_of(name) == one]
+    names = [named_column(columns, WORKERS)] if begun else []
+    names += ids if admin else [named_column(columns, ITEMS)]
+    names += begun[:1] if not named_column(columns, WORKERS) else []
+    person = next((name for name in names if name and _are_new(cells[name])), "")
+    if not person or not (admin or begun or len(times) > 1):
         return ""
     aside = {person, *times, *admin}
     held = {name: set(cells[name]) - {""} for name in cells if name not in aside}
@@ -436,9 +449,18 @@ def _person_of_survey(columns: Sequence[str], rows: Sequence[Row]) -> str:
     asked = [name for name, mine in held.items() if mine and all(count[one] > 1 for one in mine)]
     labels = set[str]().union(*(held[name] for name in asked))
     filled = sum(map(bool, itertools.chain.from_iterable(cells[name] for name in asked)))
-    least = 1 if admin else len(rows)
+    least = 1 if admin or begun else len(rows)
     is_survey = len(asked) > least and len(rows) > 1 and 2 <= len(labels) <= filled // 4
     return person if is_survey else ""
+
+
+def _form_times(columns: Sequence[str], times: Sequence[str]) -> list[str]:
+    """The times that a form adds: of beginning and end, or first that of a row of questions."""
+    named = [name for name in times if same_name(name) in FORM_TIMES]
+    asked = [name for name in columns if name and name not in times]
+    questions = [name for name in asked if QUESTION.search(name)]
+    is_asked = columns[:1] == named[:1] != [] and len(questions) > len(asked) / 2
+    return named if len(named) > 1 or is_asked else []
 
 
 def _code_of(name: str) -> str:
@@ -494,12 +516,23 @@ def _beside(cells: Mapping[str, set[str]]) -> set[str]:
     """The columns that sum up others, or that count: called so, and of whole numbers."""
     initials = [name for name in cells if len(name) == 1]
     names = COUNTS if len(initials) < 2 else COUNTS - {"n"}  # which may be a worker
-    return {
-        name
-        for name, values in cells.items()
-        if is_summary(name)
-        or (name.strip().casefold() in names and all(map(WHOLE.fullmatch, values - {""})))
-    } | _described(cells)
+    return (
+        {
+            name
+            for name, values in cells.items()
+            if is_summary(name)
+            or (name.strip().casefold() in names and all(map(WHOLE.fullmatch, values - {""})))
+        }
+        | _described(cells)
+        | _comments(cells)
+    )
+
+
+def _comments(cells: Mapping[str, set[str]]) -> set[str]:
+    """The columns that are called comments, and share nothing with the others."""
+    called = {name for name in cells if COMMENT.search(name)}
+    others = set[str]().union(*(cells[name] for name in cells.keys() - called)) - {""}
+    return {name for name in called if cells[name].isdisjoint(others)}
 
 
 def _people_among(columns: Iterable[str]) -> list[str]:
