@@ -442,3 +442,74 @@ def test_annotation_sets_of_teamware_are_votes(tmp_path: Path) -> None:
     _, found = read(tmp_path, json.dumps(records), "annotations.json")
     assert labels_of(found) == LABELS
     assert {one["text"] for one in found.checked.good} == {f"Text of i{n}" for n in range(10)}
+
+
+COMMENTS = ["Great, thanks!", "", "I found text 2 hard, really", "none", "", "none"]
+ASKED = ["How good is summary 1?", "How good is summary 2?", "How good is summary 3?"]
+
+
+def answered(head: list[str], about: Callable[[int], list[str]], each: bool = False) -> str:
+    """Six people who rate three summaries, and comment on all or on each of them."""
+    file = io.StringIO()
+    table = csv.writer(file)
+    asked = [one for name in ASKED for one in (name, f"Comment on {name}")] if each else ASKED
+    table.writerow([*head, *asked, *(["Any comments?"] * (not each))])
+    for k in range(6):
+        given = [str(1 + (k + n) % 4) for n in range(3)]
+        ends = [COMMENTS[(k + n) % 6] for n in range(3)]
+        both = [one for pair in zip(given, ends, strict=True) for one in pair]
+        table.writerow([*about(k), *(both if each else [*given, COMMENTS[k]])])
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("each", [False, True], ids=["one comment", "comments on each"])
+@pytest.mark.parametrize(
+    ("head", "about", "worker"),
+    [
+        (
+            ["ID", "Start time", "Completion time", "Email", "Name"],
+            lambda k: [str(k), f"11/30/26 10:0{k}:00", f"11/30/26 10:1{k}:00", "anonymous", ""],
+            "0",
+        ),
+        (
+            ["Timestamp", "Email Address"],
+            lambda k: [f"2026/11/01 9:0{k}:00 AM GMT+1", f"p{k}@x.org"],
+            "p0@x.org",
+        ),
+        (
+            ["Timestamp"],
+            lambda k: [f"2026/11/01 9:0{k}:00 AM GMT+1"],
+            "2026/11/01 9:00:00 AM GMT+1",
+        ),
+    ],
+    ids=["Microsoft", "Google", "anonymous"],
+)
+def test_comments_beside_the_ratings_of_a_form_stay_texts(
+    head: list[str], about: Callable[[int], list[str]], worker: str, each: bool, tmp_path: Path
+) -> None:
+    kind, found = read(tmp_path, answered(head, about, each), "form.csv")
+    good = list(found.checked.good)
+    assert (kind, len(good), {one["item"] for one in good}) == ("label_matrix", 18, {*ASKED})
+    assert {one["label"] for one in good} == {"1", "2", "3", "4"}
+    assert (worker, ASKED[0]) in {(one["worker"], one["item"]) for one in good}
+    assert any("omment" in note for note in found.checked.notes)
+    assert "Great, thanks!" in {said for one in good for said in one["meta"].values()}
+
+
+@pytest.mark.parametrize("head", ["Word 1,Word 2,Human (mean)", "pair,Mean,SD"])
+def test_ratings_in_a_column_for_each_worker_are_read_without_means(
+    head: str, tmp_path: Path
+) -> None:
+    scores = [[str(round((7 * n + 3 * k) % 11 * 0.75, 2)) for k in range(13)] for n in range(6)]
+    about = ["tiger,cat", "tiger,dog", "book,paper", "plane,car", "drug,abuse", "bread,butter"]
+    if head.startswith("pair"):
+        about = [f"{one.replace(',', '-')},4.5" for one in about]
+    rows = (f"{one},5.51,{','.join(said)}" for one, said in zip(about, scores, strict=True))
+    kind, found = read(tmp_path, text(f"{head},{','.join(map(str, range(1, 14)))}", *rows))
+    good = list(found.checked.good)
+    assert (kind, len(good), len({one["worker"] for one in good})) == ("rating_table", 78, 13)
+    assert len({one["item"] for one in good}) == 6
+    assert [one["score"] / found.checked.about["factor"] for one in good][:13] == [
+        float(one) for one in scores[0]
+    ]
+    assert any("sum up others" in note for note in found.checked.notes)

@@ -22,7 +22,7 @@ from annotation.files.reading.recognise import ITEMS, LABELS, WORKERS, is_usual,
 from annotation.files.reading.rows import Problem, Row
 from annotation.files.reading.tables import FILE, Event, Table
 from annotation.files.reading.values import as_text
-from annotation.formats.imports.tables import nested, one_hot, pairs
+from annotation.formats.imports.tables import nested, one_hot, pairs, rating_matrix
 from crowdqc.files.json_input import Unreadable
 
 Values = Mapping[str, str]
@@ -58,7 +58,7 @@ def unfold(table: Table) -> Table:
     if is_json or FILE in table.columns or _tool_of(table.columns):
         columns: list[str] = []
         table = replace(table, columns=columns, events=_events(table, columns))
-    return pairs.fold(table)
+    return rating_matrix.fold(pairs.fold(table))
 
 
 def _with_form_answers(table: Table) -> Table:

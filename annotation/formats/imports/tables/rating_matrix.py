@@ -1,0 +1,108 @@
+"""A matrix of ratings, a column for each worker, as a row for each rating.
+
+Whole numbers of a few points are labels, and stay in their matrix; numbers with decimals are not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from django.utils.translation import gettext as _
+
+from annotation.files.reading.recognise import ITEMS, NA, WORKERS, named_column
+from annotation.files.reading.rows import Row
+from annotation.files.reading.tables import UNNAMED, Event, Table
+from annotation.files.reading.values import NUMBER
+from annotation.formats.imports.tables.labels import PEOPLE
+from annotation.formats.imports.tables.nested import peek
+from annotation.formats.imports.tables.summaries import TOTALS
+from annotation.task_types.scales import MAX_POINTS
+
+LEAST_WORKERS = 3
+MOST_TEXT = 60  # characters of a text that names its row
+NUMBERED = re.compile(r"[A-Za-z]*[\W_]*\d{1,4}")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The columns of workers, of what names the item, and of means and other totals."""
+
+    workers: list[str]
+    item: list[str]
+    totals: list[str]
+
+
+def fold(table: Table) -> Table:
+    """A matrix of ratings with a row for each; others stay as they are."""
+    table, rows = peek(table)
+    names = list(table.columns)
+    found = _layout(names, rows)
+    if found is None:
+        return table
+    note = _(
+        "%(workers)s and %(n)s more columns are read as workers, and what they hold as ratings."
+    )
+    table.notes.append(note % {"workers": found.workers[0], "n": len(found.workers) - 1})
+    if len(found.item) > 1:
+        note = _("%(columns)s together name the item.")
+        table.notes.append(note % {"columns": ", ".join(found.item)})
+    if found.totals:
+        note = _("Columns left out, as they sum up others: %(columns)s.")
+        table.notes.append(note % {"columns": ", ".join(found.totals)})
+    gone = {*found.workers, *found.totals}
+    others = [name for name in names if name not in gone]
+    columns = dict.fromkeys(["worker", "item", "score", *others])
+    return replace(table, columns=[*columns], events=_ratings(table.events, found, others))
+
+
+def _ratings(events: Iterable[Event], found: Layout, others: Sequence[str]) -> Iterator[Event]:
+    for event in events:
+        if not isinstance(event, Row):
+            yield event
+            continue
+        kept = {name: event.values.get(name, "") for name in others}
+        item = " / ".join(event.values.get(name, "").strip() for name in found.item)
+        for worker in found.workers:
+            score = event.values.get(worker, "").strip()
+            if score and score not in NA:
+                yield Row(event.line, {**kept, "worker": worker, "item": item, "score": score})
+
+
+def _layout(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Layout | None:
+    """The layout of a matrix of decimal numbers by numbered people; None for any other table."""
+    cells = {name: [row.get(name, "").strip() for row in rows] for name in names}
+    totals = [name for name in names if _is_total(name)]
+    workers = [
+        name
+        for name in names
+        if (PEOPLE.fullmatch(name) or NUMBERED.fullmatch(name))
+        and name not in totals
+        and _are_numbers(cells[name])
+    ]
+    left = [name for name in names if name not in (*workers, *totals)]
+    given = {cell for name in workers for cell in cells[name]} - NA - {""}
+    if (
+        len(workers) < LEAST_WORKERS
+        or named_column(left, WORKERS)
+        or len(given) > MAX_POINTS
+        or not any("." in cell for cell in given)
+        or len({re.sub(r"\d+$", "", name) for name in workers}) > 1
+    ):
+        return None
+    named = named_column(left, ITEMS) or (UNNAMED if UNNAMED in left else "")
+    texts = [name for name in left if not _are_numbers(cells[name])]
+    short = [name for name in texts if max(map(len, cells[name])) <= MOST_TEXT]
+    item = [named] if named and len(set(cells[named])) == len(rows) else short
+    keys = list(zip(*(cells[name] for name in item), strict=True))
+    return Layout(workers, item, totals) if item and len(set(keys)) == len(rows) else None
+
+
+def _are_numbers(cells: Iterable[str]) -> bool:
+    given = [cell for cell in cells if cell and cell not in NA]
+    return bool(given) and all(NUMBER.fullmatch(cell.replace(",", ".")) for cell in given)
+
+
+def _is_total(name: str) -> bool:
+    return not TOTALS.isdisjoint(re.findall(r"[^\W_]+", name.casefold()))
