@@ -75,7 +75,8 @@ def spread(table: Table, is_known: Callable[[Mapping[str, str]], bool]) -> Table
         note = _("Votes are read out of %(paths)s.") % {"paths": ", ".join([*paths][:NAMED])}
         if [*paths] == [""]:
             note = _(
-                "Lists are read in step: who stands in %(workers)s gave what %(votes)s has there."
+                "Lists are read in step: each of %(workers)s gave the value at the same place in "
+                "%(votes)s."
             )
             note %= dict(zip(("workers", "votes"), _columns_in_step(records[0]), strict=False))
     else:

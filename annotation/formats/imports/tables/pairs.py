@@ -393,7 +393,7 @@ def _of_rankings(
     def pairs(row: Mapping[str, str], line: int) -> Iterator[Values]:
         found = order(row)
         if sum(map(len, found)) < 2:
-            raise Unsaid(columns[0], _("This ranks fewer than two."))
+            raise Unsaid(columns[0], _("This ranking has fewer than two names."))
         many = row.get(count, "").strip() if count else "1"
         if not many.isdecimal():
             raise Unsaid(count, _("This is not a whole number from 0."))
@@ -450,5 +450,5 @@ def _of_wins(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Choices
             for number in range(int(won[:9]) if won.isdecimal() and name != other else 0):
                 yield _pair(name, other, name, item=f"{name} / {other} {number + 1}")
 
-    note = _("Each row says how often its system won against that of each column.")
+    note = _("Each cell counts how often the system of its row beat that of its column.")
     return Choices([*names], pairs, [note], adds=("item",))

@@ -41,9 +41,7 @@ def fold(table: Table) -> Table:
     found = _layout(names, rows)
     if found is None:
         return table
-    note = _(
-        "%(workers)s and %(n)s more columns are read as workers, and what they hold as ratings."
-    )
+    note = _("%(workers)s and %(n)s more columns are read as workers, and their values as ratings.")
     table.notes.append(note % {"workers": found.workers[0], "n": len(found.workers) - 1})
     if len(found.item) > 1:
         note = _("%(columns)s together name the item.")
