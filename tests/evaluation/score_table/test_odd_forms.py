@@ -332,6 +332,12 @@ def test_counted_rankings_of_preflib_are_read(tmp_path: Path) -> None:
     assert len(found.sheet.unreadable) == 1
 
 
+def test_signs_of_orders_in_texts_rank_nothing(tmp_path: Path) -> None:
+    rows = (f'{w},{i},{x},"a{i} > b{w} > <b>c</b> > {i}{w}"' for w, i, x in VOTES)
+    kind, found = read(tmp_path, text(f"{HEAD},text_of_item", *rows))
+    assert (kind, labels_of(found)) == ("label_table", LABELS)
+
+
 def matrix_of(*rows: str) -> str:
     return text("," + ",".join(SYSTEMS), *(f"{a},{b}" for a, b in zip(SYSTEMS, rows, strict=True)))
 

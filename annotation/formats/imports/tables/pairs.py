@@ -86,7 +86,9 @@ EQUAL = re.compile(r"\s*[=~∼]\s*")
 GROUPED = re.compile(r"\{([^{}]*)\}|([^,{}]+)")  # as PrefLib lists equal ones: 1,{2,3}
 LEAST_RANKED = 3  # names, from which an order says more than a verdict
 LEAST_ORDERS = 5  # rows that are orders of 1 to their number, which labels then are not by chance
+LEAST_REPEATS = 2  # times that a name is ranked, on average
 MOST_RANKED = 50
+NAME = re.compile(r"[^<>\n]{1,120}")
 ON_DIAGONAL = {"", "0", "-", "–", "—", "x", "na", "nan"}
 
 
@@ -250,7 +252,10 @@ def _of_orders(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Choic
             continue
         orders = [order_of(said, is_called) for said in given]
         good = [one for one in orders if len(one) > 1]
+        ranked = [name for one in good for group in one for name in group]
         longest = max((sum(map(len, one)) for one in good), default=0)
+        if not is_called and LEAST_REPEATS * len(set(ranked)) > len(ranked):
+            continue  # text with such signs, which ranks nothing
         if len(good) < (0.5 if is_called else MOSTLY) * len(given) or longest < (
             2 if is_called else LEAST_RANKED
         ):
@@ -271,7 +276,7 @@ def order_of(said: str, is_list: bool = False) -> list[list[str]]:
     """
     said = said.strip()
     groups: list[list[str]] = []
-    if BETTER.search(said):
+    if BETTER.search(said) and said[:1] not in ("[", "{"):
         groups = [EQUAL.split(group) for group in BETTER.split(said)]
     elif said[:1] in ("[", "{") and is_list:
         try:
@@ -281,7 +286,7 @@ def order_of(said: str, is_list: bool = False) -> list[list[str]]:
     elif is_list:
         groups = [list(map(str.strip, (a or b).split(","))) for a, b in GROUPED.findall(said)]
     listed = [name.strip() for group in groups for name in group]
-    is_order = len(set(listed)) == len(listed) <= MOST_RANKED and all(listed)
+    is_order = len(set(listed)) == len(listed) <= MOST_RANKED and all(map(NAME.fullmatch, listed))
     return [[name.strip() for name in group] for group in groups] if is_order else []
 
 
