@@ -97,6 +97,13 @@ def test_types_of_mongodb_are_unwrapped(name: str, tmp_path: Path) -> None:
     assert {one["at"].year for one in found.checked.good} == {2026}
 
 
+def test_types_of_mongodb_are_unwrapped_in_cells(tmp_path: Path) -> None:
+    rows = (f'{{"$oid": "{w}"}}\t{{"$oid": "{i}"}}\t{x}' for w, i, x in VOTES)
+    _, found = read(tmp_path, text("worker\titem\tlabel", *rows), "votes.tsv")
+    assert labels_of(found) == LABELS
+    assert {one["worker"] for one in found.checked.good} == {"w0", "w1", "w2"}
+
+
 def test_types_of_mongodb_are_unwrapped_within_votes(tmp_path: Path) -> None:
     words = {"yes": 1, "no": 0}
     votes = [{"rater": {"$oid": w}, "label": {"$numberInt": str(words[x])}} for w, _, x in VOTES]
@@ -369,6 +376,7 @@ def form_answers(question: str, answer: str) -> str:
     [
         ("mood", "<FreeText>{} &amp; fine</FreeText>"),
         ("mood", "\n<SelectionIdentifier>{}</SelectionIdentifier>\n"),
+        ("mood", "<FreeText><![CDATA[{} & fine]]></FreeText>"),
         ("taskAnswers", '<FreeText>[{{"mood":{{"label":"{}"}}}}]</FreeText>'),
     ],
 )
@@ -420,6 +428,8 @@ def test_annotations_of_phoenix_are_labels_by_kind_of_annotator(
     assert found.checked.good[0]["about_item"]["name"] == "quality"
     rows = phoenix(has_users).replace(",yes,", ",,").replace(",no,", ",,").replace("1.0", "0.75")
     kind, found = read(tmp_path, rows)
+    assert (kind, len(found.checked.good)) == ("rating_table", 30)
+    kind, found = read(tmp_path, rows.replace("label,", "").replace(",,", ",", 30))
     assert (kind, len(found.checked.good)) == ("rating_table", 30)
 
 
@@ -519,3 +529,20 @@ def test_ratings_in_a_column_for_each_worker_are_read_without_means(
         float(one) for one in scores[0]
     ]
     assert any("sum up others" in note for note in found.checked.notes)
+
+
+def test_labels_that_pandas_wrote_as_decimals_stay_labels(tmp_path: Path) -> None:
+    rows = (f"t{n}{k},{n % 2}.0,{(n + k) % 2}.0,nan" for n in range(4) for k in range(2))
+    kind, found = read(tmp_path, text("text_id,rater1,rater2,rater3", *rows))
+    assert kind == "label_matrix"
+    assert len(found.checked.about["labels"]) == 2
+
+
+@pytest.mark.parametrize("cell", [" " * 400_000, "> " * 200_000, "<QuestionFormAnswers>" * 20_000])
+def test_long_cells_take_no_longer_than_their_length(cell: str, tmp_path: Path) -> None:
+    more = ["<QuestionIdentifier>a</QuestionIdentifier>", "<FreeText><![CDATA["]
+    cell += "".join(more * 5_000) if cell[:1] == "<" else "x"
+    begin = time.process_time()
+    rows = (f"{w},{i},{x},{cell if n == 3 else ''}" for n, (w, i, x) in enumerate(VOTES))
+    read(tmp_path, text(f"{HEAD},more", *rows))
+    assert time.process_time() - begin < 10

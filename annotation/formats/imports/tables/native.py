@@ -17,7 +17,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from annotation.files.reading.literals import read_value
+from annotation.files.reading.literals import WRAPPED, read_value
 from annotation.files.reading.recognise import ITEMS, LABELS, WORKERS, is_usual, named_column
 from annotation.files.reading.rows import Problem, Row
 from annotation.files.reading.tables import FILE, Event, Table
@@ -50,6 +50,9 @@ def unfold(table: Table) -> Table:
     or item that no column names.
     """
     table, rows = nested.peek(_with_form_answers(table))
+    if any(WRAPPED.match(said) for row in rows for said in row.values()):
+        table = replace(table, events=map(_without_types, table.events))
+        table, rows = nested.peek(table)
     if any(_tool_of(row) is _read_phoenix for row in rows):
         note = _("%(column)s: each kind counts as one worker where no column names people.")
         table.notes.append(note % {"column": KIND})
@@ -59,6 +62,18 @@ def unfold(table: Table) -> Table:
         columns: list[str] = []
         table = replace(table, columns=columns, events=_events(table, columns))
     return rating_matrix.fold(pairs.fold(table))
+
+
+def _without_types(event: Event) -> Event:
+    """A row without the objects in which MongoDB names the types of values."""
+    if not isinstance(event, Row):
+        return event
+    bare = {
+        name: as_text(_json(said))
+        for name, said in event.values.items()
+        if WRAPPED.match(said) and not _is_object(_json(said))
+    }
+    return Row(event.line, {**event.values, **bare}) if bare else event
 
 
 def _with_form_answers(table: Table) -> Table:
@@ -89,10 +104,15 @@ def _opened_forms(events: Iterator[Event], names: Collection[str]) -> Iterator[E
 
 def _form_answers(cell: str) -> dict[str, str]:
     """Answers by question; several as one. No reader of XML is used, as files may be hostile."""
+    first, *marked = cell.split("<![CDATA[")
+    parts = [inner.partition("]]>") for inner in marked]
+    cell = first + "".join(f"{html.escape(inner)}{rest}" for inner, _end, rest in parts)
     found: dict[str, str] = {}
-    for one in FORM_ANSWER.finditer(cell):
-        given = [html.unescape(said or bare) for _tag, said, bare in FORM_VALUE.findall(one[2])]
-        found[html.unescape(one[1])] = _joined(given) if len(given) > 1 else "".join(given)
+    for answer in cell.split("</Answer>"):
+        if (asked := FORM_QUESTION.search(answer)) is not None:
+            values = FORM_VALUE.findall(answer, asked.end())
+            given = [html.unescape(said) for _tag, said in values]
+            found[html.unescape(asked[1])] = _joined(given) if len(given) > 1 else "".join(given)
     return found
 
 
@@ -413,14 +433,8 @@ KIND = "annotator_kind"  # HUMAN, LLM or CODE
 SPANS = ("span_id", "trace_id", "document_id", "context.span_id", "id")
 SETS = "annotation_sets"
 FORM = "<QuestionFormAnswers"
-FORM_ANSWER = re.compile(
-    r"<QuestionIdentifier>([^<]*)</QuestionIdentifier>(.*?)</Answer>", re.DOTALL
-)
-FORM_VALUE = re.compile(
-    r"<(FreeText|SelectionIdentifier|OtherSelectionText)>"
-    r"(?:\s*<!\[CDATA\[(.*?)\]\]>\s*|([^<]*))</\1>",
-    re.DOTALL,
-)
+FORM_QUESTION = re.compile(r"<QuestionIdentifier>([^<]*)</QuestionIdentifier>")
+FORM_VALUE = re.compile(r"<(FreeText|SelectionIdentifier|OtherSelectionText)>([^<]*)</\1>")
 INCEPTION = {"Document", "Layer", "Feature", "Position"}
 Reader = Callable[[Values], Iterable[Values | Problem]]
 TOOLS: tuple[tuple[set[str], Reader], ...] = (
@@ -434,6 +448,7 @@ TOOLS: tuple[tuple[set[str], Reader], ...] = (
     ({POTATO}, _read_potato),
     (INCEPTION, _read_inception),
     ({KIND, "label"}, _read_phoenix),
+    ({KIND, "score"}, _read_phoenix),
     ({SETS}, _read_teamware),
 )
 LABEL_STUDIO = {"data", "annotations"}

@@ -21,6 +21,7 @@ from annotation.files.reading.literals import read_value
 from annotation.files.reading.recognise import (
     ITEMS,
     LOOKED_AT,
+    MEND,
     MOSTLY,
     WORKERS,
     is_numbered,
@@ -81,8 +82,8 @@ PLACE = re.compile(
     rf"(?:(?:{OF_RANK})[\W_]*(\d{{1,2}})\W*|(\d{{1,2}})(?:st|nd|rd|th|\.)?(?:[\W_]*(?:{OF_RANK}))?)",
     re.IGNORECASE,
 )
-BETTER = re.compile(r"\s*(?:>+|≻)\s*")
-EQUAL = re.compile(r"\s*[=~∼]\s*")
+BETTER = re.compile(">+|≻")
+EQUAL = re.compile("[=~∼]")
 GROUPED = re.compile(r"\{([^{}]*)\}|([^,{}]+)")  # as PrefLib lists equal ones: 1,{2,3}
 LEAST_RANKED = 3  # names, from which an order says more than a verdict
 LEAST_ORDERS = 5  # rows that are orders of 1 to their number, which labels then are not by chance
@@ -433,20 +434,18 @@ def _of_wins(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Choices
     if len(numbers) < MOSTLY * len(beside):
         return None
     told = {"names": ", ".join(mine[:MAX_NAMED])}
-    reason = ""
+    reason, mend = "", _("Write a row for each comparison: left, right and winner.")
     if not all(cells[name, name].casefold() in ON_DIAGONAL for name in systems):
         reason = _(
             "Rows and columns are both %(names)s: this counts pairs of labels, not who gave them."
         )
+        mend = str(MEND)
     elif not all(map(str.isdecimal, numbers)):
         reason = _("%(names)s have shares or scores against each other, not counts of wins.")
     elif all(cells[name, other] == cells[other, name] for name, other in cells):
         reason = _("%(names)s have the same number both ways: this does not count wins.")
     if reason:
-        raise Invalid(
-            reason % told,
-            fields={"file": _("Write a row for each comparison: left, right and winner.")},
-        )
+        raise Invalid(reason % told, fields={"file": mend})
 
     def pairs(row: Mapping[str, str], _line: int) -> Iterator[Values]:
         name = row.get(own, "").strip()

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from annotation.files.reading.recognise import ITEMS, NA, WORKERS, named_column
 from annotation.files.reading.rows import Row
 from annotation.files.reading.tables import UNNAMED, Event, Table
-from annotation.files.reading.values import NUMBER
+from annotation.files.reading.values import NUMBER, plain_number
 from annotation.formats.imports.tables.labels import PEOPLE
 from annotation.formats.imports.tables.nested import peek
 from annotation.formats.imports.tables.summaries import TOTALS
@@ -85,7 +85,7 @@ def _layout(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Layout |
         len(workers) < LEAST_WORKERS
         or named_column(left, WORKERS)
         or len(given) > MAX_POINTS
-        or not any("." in cell for cell in given)
+        or not any("." in plain_number(cell.replace(",", ".")) for cell in given)
         or len({re.sub(r"\d+$", "", name) for name in workers}) > 1
     ):
         return None
