@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from annotation.accounts import quotas
 from annotation.accounts.quotas import INSTALLATION
+from annotation.accounts.roles.selectors import list_unconfirmed
 from annotation.models import Organisation, Project, StoredFile, User
 from annotation.records.actions.audit import VISITOR
 from annotation.records.installation_state import current_state, is_sign_up_open
@@ -18,6 +19,7 @@ from crowdqc.numbers import count
 from evaluation.installation.listing import idle_since, project_rows
 from evaluation.models import LLMCall
 
+NAMED = 10  # people to confirm that the page shows
 LimitRow = tuple[str, Any, int, int | None]  # name, label, what usually holds, what is set
 
 
@@ -36,7 +38,7 @@ def limit_rows(owner: Project | User | None) -> list[LimitRow]:
     ]
 
 
-def projects_page() -> dict[str, Any]:
+def projects_page(owner: User) -> dict[str, Any]:
     """Return figures, and what waits for a decision of the owner's."""
     found = list(project_rows().filter(deleted_at=None).values_list("archived_at", "active"))
     archived = sum(at is not None for at, _active in found)
@@ -50,6 +52,7 @@ def projects_page() -> dict[str, Any]:
         "figures": _figures(),
         "organisations": Organisation.objects.filter(closed_at=None).count(),
         "warnings": _ownerless(),
+        "unconfirmed": list_unconfirmed(owner)[:NAMED],
         "limits": [
             (label, usual)
             for name, label, usual, _own in limit_rows(None)

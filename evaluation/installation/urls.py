@@ -11,6 +11,11 @@ with lazy_views():
 PROJECT, PERSON = "projects/<int:project_id>/", "people/<int:user_id>/"
 urlpatterns = [
     path("installation/", views.projects, name="installation"),
+    path(
+        "installation/roles/<int:grant_id>/confirm/",
+        views.role_confirm,
+        name="installation_role_confirm",
+    ),
     path("installation/people/", views.people, name="installation_people"),
     path("installation/settings/", views.settings, name="installation_settings"),
     path("installation/growth/", views.growth, name="installation_growth"),

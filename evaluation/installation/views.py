@@ -15,14 +15,15 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import get_installation_owner
 from annotation.accounts import quotas
+from annotation.accounts.roles.actions import confirm_role
 from annotation.installation import actions
 from annotation.installation.selectors import audit_rows
 from annotation.lists.pages import list_page
-from annotation.models import Project, User
+from annotation.models import Project, RoleGrant, User
 from annotation.records.installation_state import FEATURES, read_state
 from crowdqc.errors import DomainError, Missing
 from crowdqc.numbers import parse_whole, plural
@@ -48,9 +49,22 @@ def projects(request: HttpRequest) -> HttpResponse:
     """List all projects with their use, and act on them."""
     owner = get_installation_owner(request)
     is_search = request.method == "POST" or request.htmx  # type: ignore[attr-defined]
-    context = {} if is_search else selectors.projects_page()
+    context = {} if is_search else selectors.projects_page(owner)
     template = "evaluation/installation/projects.html"
     return list_page(request, OwnerReader(owner), project_listing(owner), template, context)
+
+
+@login_required
+@require_POST
+def role_confirm(request: HttpRequest, grant_id: int) -> HttpResponse:
+    """Confirm that a manager or requester is another person than whoever invited them."""
+    owner = get_installation_owner(request)
+    grant = RoleGrant.objects.filter(pk=grant_id).select_related("project", "user").first()
+    if grant is None:
+        raise Missing(_("There is no such role."))
+    confirm_role(by=owner, grant=grant)
+    messages.success(request, _("Role confirmed."))
+    return redirect("installation")
 
 
 @never_cache

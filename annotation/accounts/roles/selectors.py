@@ -42,8 +42,12 @@ class Ties:
 
 def load_ties(project: Project) -> Ties:
     """Load the project's ties by one query, including ended roles."""
+    return Ties(_tying(project).values_list("user_id", "given_by_id", "state"))
+
+
+def _tying(project: Project) -> QuerySet[RoleGrant]:
     rows = RoleGrant.objects.filter(project=project, state__in=(State.GIVEN, State.CONFIRMED))
-    return Ties(rows.order_by("pk").values_list("user_id", "given_by_id", "state"))
+    return rows.order_by("pk")
 
 
 def list_managers(project: Project) -> list[User]:
@@ -92,15 +96,60 @@ def list_confirmers(project: Project, *, user: User, giver: User) -> list[User]:
     ]
 
 
+def list_administrators() -> list[User]:
+    """Return the owners of the installation who can sign in."""
+    return list(User.objects.filter(is_superuser=True, is_active=True).order_by("pk"))
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """Somebody whose confirmation lets a proposal be approved, and who may give it."""
+
+    grant: RoleGrant
+    by: list[User]
+
+
+def find_confirmation(project: Project, proposer: User) -> Confirmation | None:
+    """Return the confirmation after which a manager is independent of the proposer, if any.
+
+    One that somebody may give on a page comes first, then the newest.
+    """
+    managers = [one.pk for one in list_managers(project) if one.pk != proposer.pk]
+    tying, chain = list(_tying(project).select_related("user")), load_ties(project)
+    rows = [(row.user_id, row.given_by_id, row.state) for row in tying]
+    found = []
+    for grant in reversed(tying):
+        after = Ties([*rows, (grant.user_id, grant.given_by_id, State.CONFIRMED)])
+        if any(not after.are_tied(one, proposer.pk) for one in managers):
+            people = [*list_managers(project), *list_administrators()]
+            found.append(Confirmation(grant, _independent(people, grant, chain)))
+    for grant in project.role_grants.filter(state=State.WAITING).select_related("user"):
+        if grant.role == Role.MANAGER and grant.user_id != proposer.pk:
+            found.append(Confirmation(grant, _independent(list_managers(project), grant, chain)))
+    return max(found, key=lambda one: bool(one.by), default=None)
+
+
+def _independent(people: Iterable[User], grant: RoleGrant, chain: Ties) -> list[User]:
+    return [one for one in dict.fromkeys(people) if not _is_tied(grant, one, chain)]
+
+
+def _is_tied(grant: RoleGrant, person: User, chain: Ties) -> bool:
+    return chain.are_tied(person.pk, grant.user_id) or chain.are_tied(person.pk, grant.given_by_id)
+
+
 def confirm_problem(grant: RoleGrant, by: User) -> str:
     """Return why this person may not confirm the role, or ""."""
-    return _problem_of(grant, by, is_manager(grant.project, by), load_ties(grant.project))
+    return _problem_of(grant, by, _may_confirm(grant.project, by), load_ties(grant.project))
 
 
-def _problem_of(grant: RoleGrant, by: User, manages: bool, chain: Ties) -> str:
-    if not manages:
+def _may_confirm(project: Project, by: User) -> bool:
+    return by.is_superuser or is_manager(project, by)
+
+
+def _problem_of(grant: RoleGrant, by: User, may: bool, chain: Ties) -> str:
+    if not may:
         return _("Only a manager of this project may confirm a role.")
-    if chain.are_tied(by.pk, grant.user_id) or chain.are_tied(by.pk, grant.given_by_id):
+    if _is_tied(grant, by, chain):
         return _(
             "Somebody who is independent of both must confirm this: not the person "
             "themself, who gave them the role, or somebody that either of them let in."
@@ -110,13 +159,13 @@ def _problem_of(grant: RoleGrant, by: User, manages: bool, chain: Ties) -> str:
 
 def annotate_problems(rows: Iterable[RoleGrant], project: Project, viewer: User) -> list[RoleGrant]:
     """Return grants with why the viewer may not confirm each."""
-    manages, chain = is_manager(project, viewer), load_ties(project)
+    may, chain = _may_confirm(project, viewer), load_ties(project)
     found = list(rows)
     for row in found:
         if row.state not in (State.WAITING, State.GIVEN):
             why_not = _("It was decided already.")
         else:
-            why_not = _problem_of(row, viewer, manages, chain)
+            why_not = _problem_of(row, viewer, may, chain)
         row.reason_cannot_confirm = why_not  # type: ignore[attr-defined]
     return found
 
@@ -165,3 +214,32 @@ def open_grants(project: Project, viewer: User) -> list[GrantRow]:
         )
         for row in annotate_problems(rows, project, viewer)
     ]
+
+
+def list_unconfirmed(owner: User) -> list[RoleGrant]:
+    """Return roles that an owner of the installation may confirm, newest first.
+
+    Only where a second person must approve: not in projects that allow approval by one.
+    """
+    rows = RoleGrant.objects.filter(
+        state__in=(State.GIVEN, State.CONFIRMED),
+        project__archived_at=None,
+        project__deleted_at=None,
+        project__single_approval=False,
+    )
+    by_project: dict[int, list[RoleGrant]] = {}
+    for row in rows.select_related("project", "user", "given_by").order_by("pk"):
+        by_project.setdefault(row.project_id, []).append(row)
+    held = Membership.objects.filter(
+        project__in=by_project, role__in=STAFF, removed_at__isnull=True, user__is_active=True
+    )
+    holders = set(held.values_list("project_id", "user_id"))
+    found: dict[tuple[int, int], RoleGrant] = {}
+    for grants in by_project.values():
+        chain = Ties((row.user_id, row.given_by_id, row.state) for row in grants)
+        confirmed = {row.user_id for row in grants if row.state == State.CONFIRMED}
+        for row in grants:
+            key = (row.project_id, row.user_id)
+            if row.user_id not in confirmed and key in holders and not _is_tied(row, owner, chain):
+                found[key] = row
+    return sorted(found.values(), key=lambda row: -row.pk)

@@ -12,7 +12,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.access import STAFF, find_roles
-from annotation.accounts.roles.selectors import Ties, list_managers, load_ties
+from annotation.accounts.roles.selectors import (
+    Ties,
+    find_confirmation,
+    list_administrators,
+    list_managers,
+    load_ties,
+)
 from annotation.accounts.security.stepup import require_strength
 from annotation.models import (
     Assignment,
@@ -31,6 +37,7 @@ from crowdqc.errors import Conflict, Invalid, NotAllowed
 from crowdqc.web.terms import Words
 
 Decision = PayoutLine.Decision
+NAMED = 3  # people named in one sentence
 
 
 @dataclass(frozen=True)
@@ -89,11 +96,9 @@ def why_not_second(project: Project, proposer: User, by: User, chain: Ties) -> s
     if proposer.pk == by.pk:
         return _("You proposed it; somebody else must approve it.")
     if chain.are_tied(proposer.pk, by.pk):
-        return _(
-            "%(proposer)s and you came in by each other’s invitations, or by those of "
-            "one person, and no independent manager has confirmed that you are two. "
-            "Somebody independent must approve it."
-        ) % {"proposer": proposer}
+        return _("Nobody has confirmed yet that you and %(proposer)s are two people.") % {
+            "proposer": proposer
+        }
     return ""
 
 
@@ -109,47 +114,76 @@ def approvers(project: Project, proposer: User) -> list[User]:
 
 def why_nobody_approves(project: Project, proposer: User) -> str:
     """What has to happen before anybody may approve proposals of this person; "" if one may."""
-    return find_approvers(project, proposer)[1]
+    gap = find_approvers(project, proposer)[1]
+    return f"{gap.text} {gap.single_approval}" if gap else ""
 
 
-def find_approvers(project: Project, proposer: User) -> tuple[list[User], str]:
+@dataclass(frozen=True)
+class ApprovalGap:
+    """What has to happen before anybody may approve the proposals of one person."""
+
+    text: str
+    single_approval: str  # what the owner can do instead
+    confirmers: tuple[User, ...] = ()  # who may confirm somebody now
+    person: User | None = None  # whom
+    inviters: tuple[User, ...] = ()  # who may invite a manager, where that leads on
+
+
+def find_approvers(project: Project, proposer: User) -> tuple[list[User], ApprovalGap | None]:
     """List who may approve proposals of this person; if nobody, with what has to happen first."""
     people = {one.pk: one for one in list_managers(project)}
     if project.single_approval:
         people[project.owner_id] = project.owner
-    others = [str(one) for one in people.values() if one.pk != proposer.pk]
-    if not others and not project.single_approval:
-        return [], " ".join([_no_second_manager(project), _single_approval(project)])
     chain = load_ties(project)
     found = [one for one in people.values() if not why_not_second(project, proposer, one, chain)]
     if found:
-        return found, ""
-    sentence = _(
-        "%(names)s cannot approve it yet: an independent manager or the administrator of this "
-        "installation must first confirm on the People page that they are another person."
-    ) % {"names": ", ".join(others)}
-    return [], " ".join([sentence, _single_approval(project)])
+        return found, None
+    text = _("In a team of two, %(owner)s can allow approval by one person in the settings.")
+    alone = text % {"owner": project.owner}
+    confirmation = find_confirmation(project, proposer)
+    if confirmation is None:
+        return [], _gap_without_manager(project, proposer, chain, alone)
+    person, by = confirmation.grant.user, confirmation.by
+    if by:
+        said = _("%(names)s must confirm %(person)s.") % {"names": _either(by), "person": person}
+    else:
+        said = _("%(person)s must be confirmed on the server: %(command)s") % {
+            "person": person,
+            "command": f"manage.py confirm_manager {project.pk} {person.username}",
+        }
+    return [], ApprovalGap(said, alone, tuple(by), person)
 
 
-def _no_second_manager(project: Project) -> str:
-    waiting = project.invitations.filter(
+def _gap_without_manager(project: Project, proposer: User, chain: Ties, alone: str) -> ApprovalGap:
+    """Whom to invite, and who confirms them where whoever invites them is tied to the proposer."""
+    others = [one for one in list_administrators() if not chain.are_tied(one.pk, proposer.pk)]
+    invited = project.invitations.filter(
         role=Role.MANAGER,
         revoked_at__isnull=True,
         expires_at__gt=timezone.now(),
         uses__lt=F("max_uses"),
     )
-    if waiting.exists():
-        return _("The invited manager has not joined yet.")
-    return _(
-        "A second manager must approve it, and somebody independent must confirm that they are "
-        "another person: a manager whom you did not bring in, or the administrator of this site."
-    )
+    by = invited.values_list("created_by_id", flat=True)
+    if by:
+        if others and all(chain.are_tied(one, proposer.pk) for one in by):
+            text = _("The invited manager has not joined yet. %(names)s then confirms them.")
+            return ApprovalGap(text % {"names": _either(others)}, alone)
+        return ApprovalGap(_("The invited manager has not joined yet."), alone)
+    givers = dict.fromkeys([project.owner, *list_managers(project)])
+    free = [one for one in givers if not chain.are_tied(one.pk, proposer.pk)]
+    if free:
+        text = _("%(names)s must invite a second manager.") % {"names": _either(free)}
+        return ApprovalGap(text, alone, inviters=tuple(free))
+    if others:
+        text = _("First invite a second manager, then %(names)s confirms them.")
+        return ApprovalGap(text % {"names": _either(others)}, alone, inviters=tuple(givers))
+    text = _("A second manager must be invited, and confirmed on the server: %(command)s")
+    command = f"manage.py confirm_manager {project.pk}"
+    return ApprovalGap(text % {"command": command}, alone)
 
 
-def _single_approval(project: Project) -> str:
-    return _("In a team of two, %(owner)s can allow approval by one person in the settings.") % {
-        "owner": project.owner
-    }
+def _either(people: Sequence[User]) -> str:
+    return " / ".join(str(one) for one in people[:NAMED])
 
 
 def may_propose(project: Project, person: User) -> bool:

@@ -19,6 +19,7 @@ from annotation.payouts.actions.rules import (
 from annotation.payouts.corrections.actions.propose import booked_alone
 from annotation.payouts.selectors.accounts import ZERO
 from annotation.payouts.selectors.balance import account_names
+from annotation.payouts.selectors.next_steps import ways_out
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class WaitingCorrection:
     why_not: str  # why the viewer may not approve it; "" when they may
     own: bool
     stuck: str  # why nobody may approve it; "" when somebody may
+    ways_out: tuple[tuple[str, str], ...] = ()  # addresses and words of what the viewer can do
 
 
 def corrections_of(project: Project) -> QuerySet[Correction]:
@@ -99,5 +101,6 @@ def waiting_corrections(project: Project, viewer: User) -> list[WaitingCorrectio
         own = row.proposed_by_id == viewer.pk
         stuck = why_nobody_approves(project, row.proposed_by)
         debit, credit = names.get(row.debit, ""), names.get(row.credit, "")
-        found.append(WaitingCorrection(row, debit, credit, reason, own, stuck))
+        out = ways_out(project, row.proposed_by, viewer) if stuck else ()
+        found.append(WaitingCorrection(row, debit, credit, reason, own, stuck, out))
     return found

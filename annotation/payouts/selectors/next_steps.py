@@ -10,15 +10,19 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from annotation.access import Access
-from annotation.accounts.roles.selectors import Ties, can_give_roles, list_managers, load_ties
+from annotation.accounts.roles.selectors import Ties, list_managers, load_ties
 from annotation.authoring.selectors.next_step import Button, Standing, button_of
 from annotation.authoring.selectors.tasks import TaskRow
 from annotation.hooks import run_states
 from annotation.models import PayoutBatch, Project, User
-from annotation.payouts.actions.rules import find_approvers, proposers, why_not_second
+from annotation.payouts.actions.rules import (
+    NAMED,
+    ApprovalGap,
+    find_approvers,
+    proposers,
+    why_not_second,
+)
 from crowdqc.numbers import listed
-
-NAMED = 3  # approvers named at most
 
 
 def open_proposals(access: Access) -> QuerySet[PayoutBatch]:
@@ -36,13 +40,20 @@ def may_approve(access: Access, batch: PayoutBatch, chain: Ties) -> bool:
     return decides and second and not batch.own  # type: ignore[attr-defined]
 
 
-def ways_out(project: Project, viewer: User) -> tuple[tuple[str, str], ...]:
-    """Where a viewer can see to a second approver: addresses and words, none for a requester."""
+def ways_out(project: Project, proposer: User, viewer: User) -> tuple[tuple[str, str], ...]:
+    """Where the viewer can see to a second approver of the proposer: addresses and words."""
+    gap = find_approvers(project, proposer)[1]
+    return _links(gap, project, viewer) if gap else ()
+
+
+def _links(gap: ApprovalGap, project: Project, viewer: User) -> tuple[tuple[str, str], ...]:
     found = []
     people = reverse("people", args=[project.pk])
-    if can_give_roles(project, viewer):
+    if viewer in gap.confirmers:
+        words = _("Confirm %(person)s") % {"person": gap.person}
+        found.append((f"{people}#roles", words))
+    if viewer in gap.inviters:
         found.append((f"{people}?invite=manager#invite", _("Invite a manager")))
-        found.append((f"{people}#roles", _("See who is confirmed")))
     if project.owner_id == viewer.pk:
         settings = reverse("project_settings", args=[project.pk]) + "#field-single_approval"
         found.append((settings, _("Allow approval by one person")))
@@ -51,11 +62,16 @@ def ways_out(project: Project, viewer: User) -> tuple[tuple[str, str], ...]:
 
 def approval_context(project: Project, proposer: Any, viewer: Any) -> dict[str, Any]:
     """Who can approve what the proposer proposes, else why nobody can and the ways out."""
-    people, nobody = find_approvers(project, proposer)
-    if nobody:
-        others = listed([str(one) for one in proposers_for(project, viewer)], NAMED)
-        return {"nobody": nobody, "ways_out": ways_out(project, viewer), "others": others}
-    return {"approvers": listed([str(one) for one in people], NAMED)}
+    people, gap = find_approvers(project, proposer)
+    if gap is None:
+        return {"approvers": listed([str(one) for one in people], NAMED)}
+    others = [str(one) for one in proposers_for(project, viewer)] if proposer == viewer else []
+    return {
+        "nobody": gap.text,
+        "single_approval": "" if project.owner_id == viewer.pk else gap.single_approval,
+        "ways_out": _links(gap, project, viewer),
+        "others": listed(others, NAMED),
+    }
 
 
 def proposers_for(project: Project, viewer: User) -> list[User]:

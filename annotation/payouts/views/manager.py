@@ -30,7 +30,6 @@ from annotation.payouts.corrections.actions.propose import ABOVE_LIMIT
 from annotation.payouts.corrections.selectors import correction_effects, waiting_corrections
 from annotation.payouts.selectors import ledger as books
 from annotation.payouts.selectors.balance import account_names, correctable_accounts, trial_balances
-from annotation.payouts.selectors.next_steps import ways_out
 from annotation.payouts.selectors.proposals import rejections, rejections_owed
 from annotation.work.actions import answers
 from crowdqc import money, numbers
@@ -73,7 +72,6 @@ def _ledger(
         "tasks": access.project.tasks.filter(current__isnull=False).select_related("current"),
         "why_not": why_not_decide_in(access.project, access.user),
         "waiting": waiting_corrections(access.project, access.user),
-        "ways_out": ways_out(access.project, access.user),
         "key": sent.get("key", "") if sent else str(uuid.uuid4()),
         "sent": sent or {},
         "error": error,

@@ -22,9 +22,8 @@ from annotation.models import (
 )
 from annotation.models.decisions import OVERTURNED
 from annotation.payouts.actions.bonus_rule import bases_of
-from annotation.payouts.actions.rules import reason_cannot_decide, why_nobody_approves
+from annotation.payouts.actions.rules import reason_cannot_decide
 from annotation.payouts.details.selectors import API, MISSING, WAYS, ways_of_assignments
-from annotation.payouts.selectors.next_steps import ways_out
 from annotation.payouts.selectors.proposals import lines_of
 from annotation.task_types import get_type
 from crowdqc.numbers import count, money, plain_decimal, plural, score
@@ -302,7 +301,7 @@ def payout_page(
     going = going_of(people)
     why_not = reason_cannot_decide(batch, viewer)
     page = PayoutPage(batch, people, around, going, why_not, choices=choices)
-    return replace(page, checks=_checks(page, viewer))
+    return replace(page, checks=_checks(page))
 
 
 def scored_by(batch: PayoutBatch) -> Run | None:
@@ -379,17 +378,12 @@ def going_of(people: Sequence[Person]) -> ApprovalEffect:
 # Checks ----------------------------------------------------------------------------------------
 
 
-def _checks(page: PayoutPage, viewer: User) -> list[Check]:
+def _checks(page: PayoutPage) -> list[Check]:
     if not page.open:
         return []
     checks = [_budget(page, page.batch.task)]
     if page.batch.project.budget is not None:
         checks.append(_budget(page, page.batch.project))
-    project = page.batch.project
-    nobody = why_nobody_approves(project, page.batch.proposed_by) if page.why_not else ""
-    if nobody:
-        out = ways_out(project, viewer)
-        checks.append(Check("bad", _("Nobody can approve this yet"), small=nobody, links=out))
     found = [
         _hourly(page),
         _below_agreed(page),

@@ -370,7 +370,7 @@ def _payout_context(request: HttpRequest, access: Access, batch: PayoutBatch) ->
         names = approval_context(batch.project, batch.proposed_by, access.user)
     return {
         "batch": batch,
-        "approvers": names.get("approvers", ""),
+        **names,
         "task": batch.task,
         "known": adapter_of(batch.task),
         "page": page,

@@ -332,7 +332,7 @@ def test_a_lab_of_two_sees_the_ways_out_where_its_proposal_is() -> None:
         assert page.count("Allow approval by one person") == 1
         return page
 
-    assert "A second manager must approve it" in nobody()
+    assert "A second manager must be invited, and confirmed on the server" in nobody()
     Invitation.objects.create(
         project=project,
         role="manager",

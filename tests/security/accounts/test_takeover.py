@@ -213,7 +213,7 @@ def test_an_owner_approves_nothing_with_a_second_account(world: World) -> None:
     refused = approve(program(second, "read", "pay"), batch)
     assert refused.status_code == 403 and refused.json()["code"] == "may-not-approve"
     page = browser(second).get(reverse("payout", args=[project.pk, batch.number])).content.decode()
-    assert "Nobody can approve this yet" in page and "each other’s invitations" in page
+    assert "Nobody can approve this yet" in page and "confirmed on the server" in page
     assert f"{owner} can allow approval by one person" in page
     form = {"expected_total": "100.50"}
     url = reverse("payout_approve", args=[project.pk, batch.number])

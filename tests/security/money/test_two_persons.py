@@ -203,3 +203,51 @@ def test_an_owner_may_do_without_a_second_person_and_it_is_marked() -> None:
     assert batch.single_approval
     page = browser(owner).get(reverse("payout", args=[project.pk, batch.number])).content.decode()
     assert "without an independent second person" in page
+
+
+def test_an_owner_of_the_installation_confirms_a_manager_where_pages_name_it() -> None:
+    """No page offers what does not help; after the confirmation the proposer's pages say so."""
+    root, owner = person("root@example.org"), person("owner@example.org")
+    User.objects.filter(pk=root.pk).update(is_superuser=True)
+    project = factories.make_project(owner=owner)
+    task = factories.make_task(project, 2, redundancy=9)
+    batch = propose(owner, task)
+    factories.claim_and_submit(task)
+
+    def pages() -> list[str]:
+        proposal = browser(owner).get(reverse("payout", args=[project.pk, batch.number]))
+        new = browser(owner).get(reverse("payout_new", args=[project.pk, task.pk]) + "?pick=all")
+        return [one.content.decode() for one in (proposal, new)]
+
+    for page in pages():
+        assert f"First invite a second manager, then {root} confirms them." in page
+        assert "?invite=manager" in page
+    manager = let_in(owner, project, "manager@example.org")
+    for page in pages():
+        assert f"{root} must confirm {manager}." in page and "?invite=manager" not in page
+    grant = RoleGrant.objects.get(user=manager)
+    confirm = reverse("installation_role_confirm", args=[grant.pk])
+    assert confirm in browser(root).get(reverse("installation")).content.decode()
+    for other in (owner, manager):
+        assert browser(other).post(confirm).status_code == 404
+    assert browser(root).post(confirm).status_code == 302
+    proposal, new = pages()
+    assert f"Second person: <b>{manager}</b>" in proposal and "Nobody can approve" not in proposal
+    assert f"<b>{manager}</b> can approve what you propose." in new
+    assert approve(program(manager, "read", "pay"), batch).status_code == 200
+
+
+def test_an_owner_of_the_installation_does_not_confirm_whom_they_let_in() -> None:
+    root = person("root@example.org")
+    User.objects.filter(pk=root.pk).update(is_superuser=True)
+    project = factories.make_project(owner=root)
+    task = factories.make_task(project, 2, redundancy=9)
+    manager = let_in(root, project, "manager@example.org")
+    grant = RoleGrant.objects.get(user=manager)
+    confirm = reverse("installation_role_confirm", args=[grant.pk])
+    assert confirm not in browser(root).get(reverse("installation")).content.decode()
+    assert browser(root).post(confirm).status_code == 403
+    told = approval_context(project, root, root)
+    assert told["nobody"].endswith(f"confirm_manager {project.pk} {manager.username}")
+    assert [words for _, words in told["ways_out"]] == ["Allow approval by one person"]
+    assert propose(root, task)
