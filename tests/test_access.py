@@ -71,7 +71,7 @@ GET: dict[str, str] = {
     **access_api.GET,
     # Only the owner of the installation, and with a token (tests/evaluation/operations).
     "operations": "LNNNN", "operations_report": "LNNNN", "operations_retry_all": POST_ONLY,
-    "operations_backup": POST_ONLY,
+    "operations_backup": POST_ONLY, "installation_role_confirm": POST_ONLY,
     "operations_failure": POST_ONLY, "metrics": "NNNNN",
     "installation": "LNNNN", "installation_people": "LNNNN", "installation_settings": "LNNNN",
     "installation_audit": "LNNNN", "installation_limits": "LNNNN",
@@ -345,7 +345,7 @@ POST: dict[str, str] = {
     "installation": "LNNNN", "installation_people": "LNNNN", "installation_settings": "LNNNN",
     "installation_limits": "LNNNN", "installation_person_limits": "LNNNN",
     "installation_deletion": "LNNNN", "installation_moves": "LNNNN",
-    "installation_archive_part": "LNNNN",
+    "installation_archive_part": "LNNNN", "installation_role_confirm": "LNNNN",
 }  # fmt: skip
 
 
@@ -577,6 +577,8 @@ POSTED_ELSEWHERE = {
         ),
         "test_owner_of_the_installation_runs_organisations_by_a_program",
     ),
+    "installation_role_confirm":
+        "test_an_owner_of_the_installation_confirms_a_manager_where_pages_name_it",
     "operations_backup": "test_the_owner_asks_for_a_backup_which_a_job_of_its_own_queue_makes",
     "operations_retry_all": "test_each_kind_of_failure_is_listed_and_can_be_done_again",
     "operations_failure": "test_each_kind_of_failure_is_listed_and_can_be_done_again",

@@ -19,6 +19,7 @@ from annotation.models import (
     PanelMember,
     Project,
     Qualification,
+    Rejection,
     Role,
     Task,
 )
@@ -63,6 +64,12 @@ def list_excluded_workers(task: Task) -> dict[str, Any]:
     exclusions = list(task.exclusions.in_force().select_related("worker", "by"))
     answered = able_to_exclude(task).order_by("pseudonym")[:MOST]
     return {"exclusions": exclusions, "answered": list(answered)}
+
+
+def count_left_out(task: Task) -> int:
+    """Count the rejected assignments whose answers are left out of results."""
+    rows = Rejection.objects.filter(assignment__task=task, line__leaves_out=True)
+    return rows.exclude(outcome=Rejection.Outcome.OVERTURNED).count()
 
 
 def able_to_exclude(task: Task) -> QuerySet[Membership]:

@@ -136,18 +136,21 @@ def month_rows(
     details: Mapping[int, Details],
     references: Mapping[int, str],
     channels: Mapping[int, Sequence[str]],
+    *,
+    totals: bool = False,
 ) -> Iterator[Sequence[Any]]:
     """One row a worker and currency, and one for what left without an approval.
 
-    Recipients and their accounts are named as far as ``details`` holds them; ``references`` are
-    those of the month's payments by hand, ``channels`` what paid them.
+    With ``totals`` the sum of all by currency, for people to read. Recipients and their accounts
+    are named as far as ``details`` holds them; ``references`` are those of the month's payments
+    by hand, ``channels`` what paid them.
     """
     for row in found.rows:
         told = details.get(row.worker.pk)
         yield (
             found.month,
             row.worker.pseudonym,
-            told.name if told else "",
+            (told.name or told.reference) if told else "",
             _way(told, channels.get(row.worker.pk, (HAND,))),
             told.reference if told else "",
             references.get(row.worker.pk, ""),
@@ -162,6 +165,21 @@ def month_rows(
         )
     for currency, amount in found.unknown:
         yield found.month, "", "", UNAPPROVED, "", "", 0, 0, 0, 0, 0, amount, "", currency
+    if not totals:
+        return
+    unknown = dict(found.unknown)
+    for currency, row in found.totals():
+        paid = row.paid + unknown.get(currency, 0)
+        sums = (row.assignments, row.opening, row.base, row.bonus, row.corrected, paid, row.closing)
+        yield found.month, "Total", "", "", "", "", *sums, currency
+
+
+def without_recipients(
+    header: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> tuple[Sequence[str], Iterator[Sequence[Any]]]:
+    """The table without the columns that only whoever may pay gets, which were empty."""
+    kept = [at for at, name in enumerate(header) if name not in ("recipient", "account")]
+    return [header[at] for at in kept], ([row[at] for at in kept] for row in rows)
 
 
 def _way(details: Details | None, channels: Sequence[str]) -> str:

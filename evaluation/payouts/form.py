@@ -64,6 +64,7 @@ class DraftLine:
     given: Bonus = field(default_factory=Bonus)  # what the rule gives it
     worked: WorkedTime | None = None
     under: Decimal | None = None  # its pay by the hour, where that is under the floor
+    ticked: bool = False
 
     @property
     def suffix(self) -> str:
@@ -184,14 +185,24 @@ def fill_amounts(lines: list[DraftLine], terms: Terms) -> list[DraftLine]:
 
 
 LESS = "less"  # approve at a lower base
+TICKED = "ticked"  # lines that a person selected
+
+
+def set_ticked(lines: list[DraftLine], decision: str, terms: Terms) -> int:
+    """Give the selected lines one decision, which needs no reason; returns how many these are."""
+    chosen = [draft for draft in lines if draft.ticked]
+    for draft in chosen:
+        draft.decision = decision
+    check(lines, terms)
+    return len(chosen)
 
 
 @dataclass(frozen=True)
 class SharedDecision:
     """One decision and one reason for several lines of a form.
 
-    ``to`` is the decision that a line has now, or "" for every line. ``decision`` is what these
-    lines get: a value of ``Decision``, LESS, or "" to keep theirs.
+    ``to`` is the decision that a line has now, TICKED, or "" for every line. ``decision`` is what
+    these lines get: a value of ``Decision``, LESS, or "" to keep theirs.
     """
 
     to: str = ""
@@ -222,7 +233,7 @@ def share(lines: list[DraftLine], shared: SharedDecision, terms: Terms) -> int:
     chosen = [
         draft
         for draft in lines
-        if shared.to in ("", draft.decision)
+        if (draft.ticked if shared.to == TICKED else shared.to in ("", draft.decision))
         and (shared.decision != Decision.REJECT or draft.may_be_rejected)
     ]
     for draft in chosen:

@@ -182,13 +182,32 @@ document.addEventListener("change", (event) => {
   field.closest("form[data-autosubmit]")?.requestSubmit();
   const all = field.dataset?.checkAll;
   if (all) {
-    document.querySelectorAll(`input[type=checkbox][name="${CSS.escape(all)}"]`).forEach((box) => {
-      if (box.disabled || box.checked === field.checked) return;
-      box.checked = field.checked;
+    const wanted = field.checked;
+    boxesOf(all).forEach((box) => {
+      if (box.checked === wanted) return;
+      box.checked = wanted;
       box.dispatchEvent(new Event("change", { bubbles: true }));
     });
   }
+  showAllTicked();
 });
+
+// "Tick all" is ticked while all are, and half while some are.
+function boxesOf(name) {
+  return document.querySelectorAll(`input[type=checkbox][name="${CSS.escape(name)}"]:enabled`);
+}
+
+function showAllTicked() {
+  document.querySelectorAll("[data-check-all]").forEach((field) => {
+    const boxes = [...boxesOf(field.dataset.checkAll)];
+    const n = boxes.filter((box) => box.checked).length;
+    field.checked = n > 0 && n === boxes.length;
+    field.indeterminate = n > 0 && n < boxes.length;
+  });
+}
+
+window.addEventListener("pageshow", showAllTicked);
+document.addEventListener("htmx:afterSettle", showAllTicked);
 
 // How many rows of a list are selected; "All" stands for those on other pages as well.
 document.addEventListener("change", (event) => {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.db.models import QuerySet
@@ -42,12 +42,8 @@ class Ties:
 
 def load_ties(project: Project) -> Ties:
     """Load the project's ties by one query, including ended roles."""
-    return Ties(_tying(project).values_list("user_id", "given_by_id", "state"))
-
-
-def _tying(project: Project) -> QuerySet[RoleGrant]:
     rows = RoleGrant.objects.filter(project=project, state__in=(State.GIVEN, State.CONFIRMED))
-    return rows.order_by("pk")
+    return Ties(rows.order_by("pk").values_list("user_id", "given_by_id", "state"))
 
 
 def list_managers(project: Project) -> list[User]:
@@ -109,23 +105,40 @@ class Confirmation:
     by: list[User]
 
 
-def find_confirmation(project: Project, proposer: User) -> Confirmation | None:
+def load_grants(project: Project) -> list[RoleGrant]:
+    """Load the grants that ``find_confirmation`` and ties are made of, oldest first."""
+    states = (State.GIVEN, State.CONFIRMED, State.WAITING)
+    rows = RoleGrant.objects.filter(project=project, state__in=states)
+    return list(rows.select_related("user").order_by("pk"))
+
+
+def ties_of(grants: Iterable[RoleGrant]) -> Ties:
+    """Return the ties that these grants of one project make, oldest first."""
+    return Ties((row.user_id, row.given_by_id, row.state) for row in grants)
+
+
+def find_confirmation(
+    grants: Sequence[RoleGrant], managers: Sequence[User], proposer: User
+) -> Confirmation | None:
     """Return the confirmation after which a manager is independent of the proposer, if any.
 
     One that somebody may give on a page comes first, then the newest.
     """
-    managers = [one.pk for one in list_managers(project) if one.pk != proposer.pk]
-    tying, chain = list(_tying(project).select_related("user")), load_ties(project)
-    rows = [(row.user_id, row.given_by_id, row.state) for row in tying]
-    found = []
-    for grant in reversed(tying):
-        after = Ties([*rows, (grant.user_id, grant.given_by_id, State.CONFIRMED)])
-        if any(not after.are_tied(one, proposer.pk) for one in managers):
-            people = [*list_managers(project), *list_administrators()]
+    others = [one.pk for one in managers if one.pk != proposer.pk]
+    chain, found = ties_of(grants), []
+    administrators = list_administrators() if grants else []
+    for grant in reversed(grants):
+        people = [*managers, *administrators]
+        if grant.state == State.WAITING:
+            leads_on = grant.role == Role.MANAGER and grant.user_id != proposer.pk
+        else:
+            sure = RoleGrant(
+                user_id=grant.user_id, given_by_id=grant.given_by_id, state=State.CONFIRMED
+            )
+            after = ties_of([*grants, sure])
+            leads_on = any(not after.are_tied(one, proposer.pk) for one in others)
+        if leads_on:
             found.append(Confirmation(grant, _independent(people, grant, chain)))
-    for grant in project.role_grants.filter(state=State.WAITING).select_related("user"):
-        if grant.role == Role.MANAGER and grant.user_id != proposer.pk:
-            found.append(Confirmation(grant, _independent(list_managers(project), grant, chain)))
     return max(found, key=lambda one: bool(one.by), default=None)
 
 
@@ -236,7 +249,7 @@ def list_unconfirmed(owner: User) -> list[RoleGrant]:
     holders = set(held.values_list("project_id", "user_id"))
     found: dict[tuple[int, int], RoleGrant] = {}
     for grants in by_project.values():
-        chain = Ties((row.user_id, row.given_by_id, row.state) for row in grants)
+        chain = ties_of(grants)
         confirmed = {row.user_id for row in grants if row.state == State.CONFIRMED}
         for row in grants:
             key = (row.project_id, row.user_id)

@@ -128,6 +128,11 @@ def an_hour(pay: Decimal, minutes: float | None) -> Decimal | None:
     return round_money(pay * 60 / as_decimal(minutes))
 
 
+def expected_an_hour(pay: Decimal, minutes: float | None) -> Decimal | None:
+    """Return the pay per hour for ``minutes`` as ``time_in_words`` shows them; None without any."""
+    return an_hour(pay, shown_seconds(minutes) / 60) if minutes else None
+
+
 def fee_percents(tasks: Iterable[Task]) -> dict[int, Decimal]:
     """Return by task the highest fee of the platforms that it recruits on; one query."""
     ways_in = Recruitment.objects.filter(task__in=tasks, active=True).order_by()
@@ -198,11 +203,16 @@ def money_of(
     return found
 
 
-def time_in_words(minutes: float) -> str:
-    """Return "15 s", "4 min 35 s" or "12 min": as exact as the pay per hour made of it."""
+def shown_seconds(minutes: float) -> int:
+    """Round a time as pages show it, so that the pay per hour beside it agrees."""
     seconds = max(1, round(60 * minutes))
     step = 1 if seconds < 60 else 5 if seconds < 600 else 60
-    return duration(step * round(seconds / step))
+    return step * round(seconds / step)
+
+
+def time_in_words(minutes: float) -> str:
+    """Return "15 s", "4 min 35 s" or "12 min": as exact as the pay per hour made of it."""
+    return duration(shown_seconds(minutes))
 
 
 @dataclass(frozen=True)
@@ -230,7 +240,7 @@ class Cost:
     @property
     def hourly(self) -> Decimal | None:
         """Return the pay an hour at the expected minutes; None without minutes."""
-        return an_hour(self.pay, self.minutes)
+        return expected_an_hour(self.pay, self.minutes)
 
     @property
     def pay_per_item(self) -> Decimal:

@@ -34,7 +34,7 @@ from annotation.models import Role
 from annotation.models.tasks import TaskState
 from annotation.pairs.actions import derived_tasks as chain
 from annotation.pairs.selectors import chain_of
-from annotation.panels.selectors import list_excluded_workers
+from annotation.panels.selectors import count_left_out, list_excluded_workers
 from annotation.payouts.selectors.next_steps import next_steps
 from annotation.payouts.selectors.proposals import waiting_by_task
 from annotation.task_types import TYPES
@@ -181,6 +181,7 @@ def task(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         "exports": [(k, one) for k, one in exports if access.is_staff or not one.is_of_work],
         "panels": access.project.panels.all(),
         **list_excluded_workers(task),
+        "rejected": count_left_out(task),
         "domains": domains_of(access.project),
     }
     return render(request, "annotation/authoring/task.html", context)

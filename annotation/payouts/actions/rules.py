@@ -17,7 +17,9 @@ from annotation.accounts.roles.selectors import (
     find_confirmation,
     list_administrators,
     list_managers,
+    load_grants,
     load_ties,
+    ties_of,
 )
 from annotation.accounts.security.stepup import require_strength
 from annotation.models import (
@@ -131,18 +133,19 @@ class ApprovalGap:
 
 def find_approvers(project: Project, proposer: User) -> tuple[list[User], ApprovalGap | None]:
     """List who may approve proposals of this person; if nobody, with what has to happen first."""
-    people = {one.pk: one for one in list_managers(project)}
+    managers, grants = list_managers(project), load_grants(project)
+    people, chain = {one.pk: one for one in managers}, ties_of(grants)
     if project.single_approval:
         people[project.owner_id] = project.owner
-    chain = load_ties(project)
     found = [one for one in people.values() if not why_not_second(project, proposer, one, chain)]
     if found:
         return found, None
     text = _("In a team of two, %(owner)s can allow approval by one person in the settings.")
     alone = text % {"owner": project.owner}
-    confirmation = find_confirmation(project, proposer)
+    confirmation = find_confirmation(grants, managers, proposer)
     if confirmation is None:
-        return [], _gap_without_manager(project, proposer, chain, alone)
+        givers = list(dict.fromkeys([project.owner, *managers]))
+        return [], _gap_without_manager(project, proposer, givers, chain, alone)
     person, by = confirmation.grant.user, confirmation.by
     if by:
         said = _("%(names)s must confirm %(person)s.") % {"names": _either(by), "person": person}
@@ -154,7 +157,9 @@ def find_approvers(project: Project, proposer: User) -> tuple[list[User], Approv
     return [], ApprovalGap(said, alone, tuple(by), person)
 
 
-def _gap_without_manager(project: Project, proposer: User, chain: Ties, alone: str) -> ApprovalGap:
+def _gap_without_manager(
+    project: Project, proposer: User, givers: Sequence[User], chain: Ties, alone: str
+) -> ApprovalGap:
     """Whom to invite, and who confirms them where whoever invites them is tied to the proposer."""
     others = [one for one in list_administrators() if not chain.are_tied(one.pk, proposer.pk)]
     invited = project.invitations.filter(
@@ -169,7 +174,6 @@ def _gap_without_manager(project: Project, proposer: User, chain: Ties, alone: s
             text = _("The invited manager has not joined yet. %(names)s then confirms them.")
             return ApprovalGap(text % {"names": _either(others)}, alone)
         return ApprovalGap(_("The invited manager has not joined yet."), alone)
-    givers = dict.fromkeys([project.owner, *list_managers(project)])
     free = [one for one in givers if not chain.are_tied(one.pk, proposer.pk)]
     if free:
         text = _("%(names)s must invite a second manager.") % {"names": _either(free)}

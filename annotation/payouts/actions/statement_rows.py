@@ -570,7 +570,10 @@ def _choose(one: ReportedPayment, free: Sequence[int], known: _Known) -> list[in
         is_back, differs = key in known.taken_back, item.ours != one.amount
         return is_back and differs, differs, item.is_open, item.kind != Payment.What.BASE, key
 
-    return [min(rest, key=rank)] if rest else []
+    nearest = [min(rest, key=rank)] if rest else []
+    owed = _of_kind(done or open_, kinds, known) if known.is_by_hand else []
+    chosen = [nearest, [key for key in owed if known.items[key].kind != CORRECTION]]
+    return min(chosen, key=lambda keys: (not keys, abs(one.amount - _sum(keys, known))))
 
 
 def _named(one: ReportedPayment, free: Sequence[int], known: _Known) -> list[int]:
@@ -580,6 +583,10 @@ def _named(one: ReportedPayment, free: Sequence[int], known: _Known) -> list[int
     paid = [key for key in free if known.items[key].kind == CORRECTION]
     beside = [key for key in paid if known.items[key].ours == rest] if one.pays_correction else []
     return named + beside[:1]
+
+
+def _sum(keys: Sequence[int], known: _Known) -> Decimal:
+    return sum((known.items[key].ours for key in keys), ZERO)
 
 
 def _of_kind(keys: Sequence[int], kinds: Set[str], known: _Known) -> list[int]:

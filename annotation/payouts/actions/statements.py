@@ -329,9 +329,10 @@ def _write(plan: _Plan, place: int, by: User) -> None:
         )
         for debit, credit, amount, suffix in plan.moves
     )
+    paid = plan.worker or (plan.assignment.worker if plan.assignment else None)
+    if paid is not None:
+        settle_deducted(project=statement.task.project, workers=[paid.pk])
     if plan.moves:
-        if plan.worker is not None:
-            settle_deducted(project=statement.task.project, workers=[plan.worker.pk])
         record(
             by=by,
             project=statement.task.project,

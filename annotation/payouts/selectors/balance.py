@@ -250,6 +250,7 @@ def by_hand(project: Project, due: Payable | None = None) -> list[HandPayments]:
     """What people still have to pay or reject, by way of payment and proposal."""
     due = due or payable(project)
     open_ = hand_work_open().filter(assignment__task__project=project)
+    open_ = open_.exclude(pk__in=due.empty)
     found = [_group(row) for row in _grouped(open_.exclude(pk__in=due.held), due)]
     for statement in dict.fromkeys(due.held.values()):
         own = [pk for pk, one in due.held.items() if one == statement]
@@ -322,7 +323,8 @@ def hand_sums(project: Project) -> list[HandSum]:
     """What a person can pay now, by currency; without what a statement says was paid."""
     open_ = hand_payments_open().filter(assignment__task__project=project)
     due = payable(project)
-    by_worker = open_.exclude(pk__in=due.held).order_by().values_list("currency", "worker_id")
+    open_ = open_.exclude(pk__in={*due.held, *due.empty})
+    by_worker = open_.order_by().values_list("currency", "worker_id")
     owed = [
         (currency, worker, payments, total - off)
         for currency, worker, payments, total, off in by_worker.annotate(
@@ -351,7 +353,8 @@ def hand_payments(
     rows = hand_refusals_open() if way == REJECT else hand_payments_open()
     rows = rows.filter(assignment__task__project=project)
     if held is None and way != REJECT:
-        held = list(payable(project).held)
+        due = payable(project)
+        held = [*due.held, *due.empty]
     if held:
         rows = rows.exclude(pk__in=held)
     if number is not None:
@@ -390,11 +393,13 @@ def payments_of(batch: PayoutBatch) -> list[dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for row in rows:
         said, mark = PAID_THERE if row.pk in due.held else STATES[row.state]
-        word, by_hand = str(said), row.state == "by_hand" and row.pk not in due.held
+        if row.pk in due.empty:
+            said, mark = STATES["done"]
+        word, by_hand = str(said), row.state == "by_hand" and row.pk not in {*due.held, *due.empty}
         own = found.setdefault(
             word, {"word": word, "mark": mark, "n": 0, "amount": ZERO, "by_hand": by_hand}
         )
-        done = row.state == Payment.State.DONE
+        done = row.state == Payment.State.DONE or row.pk in due.empty
         own["n"] += 1
         own["amount"] += booked.get(f"payment:{row.pk}", ZERO) if done else due.amount_due(row)
     return sorted(found.values(), key=lambda row: row["word"])

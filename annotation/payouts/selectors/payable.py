@@ -8,7 +8,7 @@ beside them, and what a statement says was paid already is asked of nobody.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -78,6 +78,7 @@ class Payable:
     held: Mapping[int, HoldingStatement]  # payment -> the statement that says it was made
     corrections: list[CorrectionPayment]
     overpaid: list[Overpaid]
+    empty: Set[int]  # payments of which deductions leave nothing
 
     def amount_due(self, payment: Payment) -> Decimal:
         """Return what is still to be paid of an open payment."""
@@ -148,7 +149,7 @@ def payable(project: Project, workers: Collection[int] | None = None) -> Payable
     more = _differences(accounts, planned)
     less = {key: -amount for key, amount in more.items() if amount < 0}
     held = _held(project, open_)
-    deducted = _deductions(project, less, held) if less else {}
+    deducted, empty = _deductions(project, less, held) if less else ({}, set())
     added = {key: amount for key, amount in more.items() if amount > 0}
     left = {key: amount for key, amount in less.items() if amount}
     people = Membership.objects.select_related("user", "payment_details").in_bulk(
@@ -168,6 +169,7 @@ def payable(project: Project, workers: Collection[int] | None = None) -> Payable
         held,
         sorted(corrections, key=lambda one: (one.worker.pseudonym, one.currency)),
         sorted(overpaid, key=lambda one: (one.worker.pseudonym, one.currency)),
+        empty,
     )
 
 
@@ -191,14 +193,17 @@ def _held(project: Project, open_: QuerySet[Payment]) -> dict[int, HoldingStatem
 
 def _deductions(
     project: Project, less: dict[tuple[int, str], Decimal], held: Collection[int]
-) -> dict[int, Decimal]:
-    """Take what is too much off open payments, the oldest first; ``less`` keeps what is left."""
+) -> tuple[dict[int, Decimal], set[int]]:
+    """Take what is too much off open payments, the oldest first; ``less`` keeps what is left.
+
+    With those of which nothing is left.
+    """
     # A platform approves whole submissions only.
     whole = Q(what=Payment.What.BASE, recruitment__kind=Recruitment.Kind.PROLIFIC)
     rows = hand_payments_open().filter(
         assignment__task__project=project, worker__in={worker for worker, _ in less}
     )
-    found = {}
+    found, empty = {}, set()
     for pk, worker, currency, amount in (
         rows.exclude(whole)
         .exclude(pk__in=held)
@@ -209,7 +214,9 @@ def _deductions(
         if taken:
             found[pk] = taken
             less[worker, currency] -= taken
-    return found
+        if taken and taken == amount:
+            empty.add(pk)
+    return found, empty
 
 
 def _platforms(workers: Collection[int]) -> dict[int, Visit]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
@@ -42,7 +44,8 @@ def month_export(request: HttpRequest, project_id: int, month: str) -> HttpRespo
     """
     access = get_access(request, project_id)
     found = monthly.month_statement(access.project, month)
-    kind = "workers"
+    header: Sequence[str]
+    kind, form = "workers", request.GET.get("format", "csv")
     if "entries" in request.GET:
         kind = "entries"
         workers = list(dict.fromkeys(row.worker for row in found.rows))
@@ -61,9 +64,11 @@ def month_export(request: HttpRequest, project_id: int, month: str) -> HttpRespo
             details = read_details(by=access.user, project=access.project, workers=workers_ids)
         references = monthly.references_of(access.project, month)
         channels = monthly.channels_of(access.project, month)
+        is_sheet = form == "xlsx"
         header = exports.MONTH
-        rows = exports.month_rows(found, details, references, channels)
-    form = request.GET.get("format", "csv")
+        rows = exports.month_rows(found, details, references, channels, totals=is_sheet)
+        if is_sheet and "names" not in request.GET:
+            header, rows = exports.without_recipients(header, rows)
     return exports.download_table(header, rows, name=f"statement-{month}-{kind}", form=form)
 
 

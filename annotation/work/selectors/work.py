@@ -14,7 +14,7 @@ from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Subq
 from django.utils import timezone
 
 from annotation.access import current_and_past_work, worker_memberships
-from annotation.authoring.selectors.cost import an_hour, time_in_words
+from annotation.authoring.selectors.cost import expected_an_hour, time_in_words
 from annotation.authoring.selectors.steps import (
     Step,
     entries,
@@ -113,7 +113,7 @@ class Offer:
     @property
     def hourly(self) -> Decimal | None:
         """The hourly pay at this time."""
-        return an_hour(self.pay, self.minutes)
+        return expected_an_hour(self.pay, self.minutes)
 
     @property
     def time_words(self) -> str:

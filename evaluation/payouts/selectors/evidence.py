@@ -18,7 +18,7 @@ from annotation.models import Answer, Assignment, Task
 from annotation.payouts.selectors.proposals import WorkFacts, rejected_before, work_facts
 from annotation.work.selectors.log import EMPTY, LogSummary, log_summaries
 from annotation.work.selectors.speed import READ_AT_MOST, Pace, paces_by_assignment
-from crowdqc.numbers import count, duration, percent, plural, score
+from crowdqc.numbers import count, duration, interval, percent, plural, score
 from crowdqc.web.terms import Words
 from evaluation.methods.workers.claims import family_bounds
 from evaluation.models import AnswerScore, Run, WorkerScore
@@ -37,6 +37,7 @@ from evaluation.runs.results.figures import PASTED_SHARE
 AWAY_SHARE = 0.5
 FAST_SHARE = 1 / 3  # of the median time of the task
 BINS = 12
+UNCOUNTED = "Uncounted"
 NEAR_CHANCE = 0.2  # of the way from guessing to being always right
 MOST_ALIKE = 5  # signs of likeness that are named beside one assignment
 WRITTEN = Count("texts", filter=Q(texts__field="answer"), distinct=True)
@@ -49,7 +50,7 @@ KINDS: dict[str, Words] = {
     "Alike": gettext_lazy("Looks like"),
     "Same": gettext_lazy("Same answer"),
     "Guessing": gettext_lazy("Near chance"),
-    "Uncounted": gettext_lazy("Uncounted"),
+    UNCOUNTED: gettext_lazy("Uncounted"),
     "Overturned": gettext_lazy("Rejection overturned"),
 }
 
@@ -201,12 +202,12 @@ def _near_chance(run: Run, rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[in
     figures = np.array([row[1:4] for row in rows], dtype=float).reshape(-1, 3).T
     low, high = family_bounds(*figures)
     from_zero = run.params.get("competence_from") == "mace"
-    for (worker, estimate, *_own, chance), below, above in zip(rows, low, high, strict=True):
+    for (worker, estimate, *own, chance), _below, above in zip(rows, low, high, strict=True):
         guess = 0.0 if from_zero else chance
         if guess is not None and above <= guess + NEAR_CHANCE * (1 - guess):
-            values = {"value": score(estimate, 2), "chance": score(guess, 2)}
-            values |= {"low": score(max(below, 0.0), 2), "high": score(above, 2)}
-            text = _("competence %(value)s (%(low)s-%(high)s), guessing gives %(chance)s")
+            values = {"value": score(estimate), "chance": score(guess)}
+            values["interval"] = interval(*own)  # the run's own, as all pages show it
+            text = _("competence %(value)s (%(interval)s), guessing gives %(chance)s")
             yield worker, Note("Guessing", text % values)
 
 
@@ -298,11 +299,16 @@ def notes(
         share = percent(log.seconds_away / log.seconds_total)
         found.append(Note("Away", _("page not in view %(share)s of the time") % {"share": share}))
     if facts.uncounted:
-        text = ngettext(
-            "%(n)s answer does not count", "%(n)s answers do not count", facts.uncounted
-        )
-        found.append(Note("Uncounted", text % {"n": count(facts.uncounted)}, look=False))
+        found.append(uncounted_note(facts.uncounted, facts.answers))
     return found
+
+
+def uncounted_note(uncounted: int, answers: int) -> Note:
+    """Say how many of the answers do not count."""
+    text = ngettext(
+        "%(n)s of %(of)s answers does not count", "%(n)s of %(of)s answers do not count", uncounted
+    )
+    return Note(UNCOUNTED, text % {"n": count(uncounted), "of": count(answers)}, look=False)
 
 
 def _too_fast(seconds: float | None, usual: float | None, pace: Pace | None) -> list[str]:

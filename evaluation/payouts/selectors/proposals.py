@@ -29,11 +29,13 @@ from annotation.task_types import get_type
 from crowdqc.numbers import count, money, plain_decimal, plural, score
 from evaluation.models import Run, WorkerScore
 from evaluation.payouts.selectors.evidence import (
+    UNCOUNTED,
     Evidence,
     Note,
     TaskEvidence,
     gather_evidence,
     task_evidence,
+    uncounted_note,
 )
 from evaluation.payouts.wage import worked_time
 
@@ -179,7 +181,12 @@ class Person:
     @property
     def notes(self) -> list[Note]:
         """What stands out in the person's work, each thing once."""
-        return list(dict.fromkeys(note for e in self.evidence for note in e.notes))
+        found = dict.fromkeys(note for e in self.evidence for note in e.notes)
+        notes = [note for note in found if note.kind != UNCOUNTED]
+        uncounted = sum(e.facts.uncounted for e in self.evidence)
+        if uncounted:
+            notes.append(uncounted_note(uncounted, sum(e.facts.answers for e in self.evidence)))
+        return notes
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,8 @@ from evaluation.payouts.views.lists import proposal_list
 from evaluation.runs.adapters import adapter_of
 
 PICKS = ("all", "quiet")
+# What buttons set selected lines to. A rejection needs its reason.
+SET = {"set-approve": PayoutLine.Decision.APPROVE, "set-hold": PayoutLine.Decision.HOLD}
 
 
 def _ids(values: list[str]) -> list[int]:
@@ -108,9 +110,11 @@ def payout_new(request: HttpRequest, project_id: int, task_id: int) -> HttpRespo
         return redirect("payout", access.project.pk, done.number)
     rows, around = _chosen(request, task)
     terms = payout_form.terms_of(task, around, rows)
-    lines = payout_form.read(rows, request.POST, terms)
+    lines, ticked = payout_form.read(rows, request.POST, terms), request.POST.getlist("line")
+    for line in lines:
+        line.ticked = str(line.evidence.assignment.pk) in ticked
     more: dict[str, Any] = {"key": str(key), "title": request.POST.get("title", "")}
-    if wanted in ("rule", "share"):
+    if wanted in ("rule", "share", *SET):
         return _filled(request, task, lines, terms, more)
     if wanted != "propose":
         context = {"task": task, "lines": lines, "totals": payout_form.totals(lines)}
@@ -130,6 +134,9 @@ def _filled(
     more: dict[str, Any],
 ) -> HttpResponse:
     """The form with its lines filled by the task's rule, or with one decision and reason."""
+    if decision := SET.get(request.POST["do"]):
+        n = payout_form.set_ticked(lines, decision, terms)
+        return _form(request, task, lines, terms, {**more, "no_ticks": not n})
     if request.POST.get("do") == "rule":
         filled = payout_form.fill_amounts(lines, terms)
         return _form(request, task, filled, terms, {**more, "filled": True})

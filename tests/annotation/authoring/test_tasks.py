@@ -9,10 +9,12 @@ from django.db import IntegrityError, transaction
 
 from annotation.authoring.actions import drafts, items, tasks
 from annotation.authoring.selectors.builder.frame import Build, asks_twice
+from annotation.authoring.selectors.cost import expected_an_hour, shown_seconds, time_in_words
 from annotation.authoring.selectors.tasks import task_row, versions_of
 from annotation.models import Answer, Item, Task, TaskVersion
 from annotation.models.tasks import TaskState
 from crowdqc.errors import Conflict, Invalid
+from crowdqc.numbers import duration
 from tests.support import factories
 
 pytestmark = pytest.mark.django_db
@@ -170,6 +172,15 @@ def test_the_cost_counts_assignments_up_and_warns_below_the_floor() -> None:
     assert cost.open_assignments == 28  # at most: the last of 12 may hold one question each
     assert cost.cost_limit == Decimal("2.80")
     assert cost.measured == 0 and cost.under_floor
+
+
+@pytest.mark.parametrize("seconds", [7, 59.6, 83, 127, 599, 640, 3601])
+def test_the_hourly_pay_is_that_of_the_time_beside_it(seconds: float) -> None:
+    shown = shown_seconds(seconds / 60)
+    assert time_in_words(seconds / 60) == duration(shown)
+    hourly = expected_an_hour(Decimal("0.19"), seconds / 60)
+    assert hourly == (Decimal("0.19") * 3600 / shown).quantize(Decimal("0.01"))
+    assert seconds != 83 or hourly == Decimal("8.05")
 
 
 def test_unpaid_imported_answers_do_not_raise_what_a_task_costs_at_most() -> None:

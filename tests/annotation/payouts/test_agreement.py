@@ -30,12 +30,19 @@ from annotation.models import (
     Role,
     Statement,
 )
+from annotation.models.decisions import with_decision
 from annotation.payouts.actions import ledger as books
 from annotation.payouts.actions import payments, statements
 from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.actions.proposals import ProposedLine
 from annotation.payouts.selectors.accounts import sum_accounts, worker_accounts
-from annotation.payouts.selectors.balance import by_hand, hand_totals, trial_balances
+from annotation.payouts.selectors.balance import (
+    by_hand,
+    hand_payments,
+    hand_sums,
+    hand_totals,
+    trial_balances,
+)
 from annotation.payouts.selectors.monthly import month_statement
 from annotation.payouts.selectors.payable import payable
 from annotation.payouts.selectors.statements import open_rows
@@ -314,6 +321,57 @@ def test_a_payment_that_is_wholly_deducted_is_settled_by_itself(
     assert [row["assignment"] for row in file_of(client_of(world), world)] == [str(other.pk)]
     [trial] = trial_balances(world.project)
     assert (trial.paid, trial.owed, trial.overpaid) == (0, euros("1.80"), 0)
+
+
+def two_works(world: World) -> tuple[Assignment, Assignment]:
+    """Two approved assignments of one worker, of 1.80 each."""
+    one = factories.claim_and_submit(world.task)
+    task = factories.make_task(world.project, 1, title="Another", redundancy=60)
+    other = factories.claim_and_submit(task, one.worker)
+    approved(world, one)
+    approved(world, other)
+    return one, other
+
+
+def test_an_overpayment_settles_what_it_leaves_nothing_of(world: World) -> None:
+    one, other = two_works(world)
+    statement = read(world, f"{one.pk},base,3.70,,2999-01-01")
+    statements.book_difference(by=world.manager, statement=statement, place=0)
+    assert by_hand(world.project) == [] == hand_sums(world.project)
+    decided = with_decision(Assignment.objects.filter(pk=other.pk)).get()
+    assert decided.decision == "paid"
+    [left] = payable(world.project).overpaid
+    assert left.amount == euros("0.10")
+    page = client_of(world).get(reverse("payout", args=[world.project.pk, 2])).content.decode()
+    assert "Pay them" not in page
+
+
+def test_payments_of_nothing_are_not_to_be_paid(world: World) -> None:
+    one, other = two_works(world)
+    statement = read(world, f"{one.pk},base,3.70,,2999-01-01")
+    statements.book_difference(by=world.manager, statement=statement, place=0)
+    # As earlier versions left it.
+    Payment.objects.filter(assignment=other).update(state="by_hand", done_at=None)
+    LedgerEntry.objects.filter(assignment=other, kind="payment").delete()
+    assert by_hand(world.project) == [] == hand_sums(world.project)
+    assert not hand_payments(world.project)
+    page = client_of(world).get(reverse("payout", args=[world.project.pk, 2])).content.decode()
+    assert "Pay them" not in page
+
+
+def test_a_transfer_for_several_payments_is_compared_with_their_sum(world: World) -> None:
+    one, _other = two_works(world)
+    text = f"worker,amount,paid_at\n{one.worker.pseudonym},3.70,2999-01-01\n"
+    statement = import_text(world, text)
+    row = statement.rows[0]
+    assert (row["ours"], len(row["parts"])) == ("3.60", 2)
+    statements.book_difference(by=world.manager, statement=statement, place=0)
+    assert by_hand(world.project) == [] and not _open()
+    [left] = payable(world.project).overpaid
+    assert left.amount == euros("0.10")
+    # Less than both and nearer to one of them is a payment of that one.
+    alone = import_text(world, text.replace("3.70", "1.90").replace("-01-01", "-01-02"))
+    assert len(alone.rows[0].get("parts") or ()) < 2
 
 
 def test_a_lab_of_two_sees_the_ways_out_where_its_proposal_is() -> None:

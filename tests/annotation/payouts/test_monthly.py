@@ -142,8 +142,11 @@ def test_files_add_up_and_name_recipients_to_who_pays_alone(
     assert rows_of(own) == entries
     workbook: Any = client.get(url, {"format": "xlsx"})
     sheet = io.BytesIO(b"".join(workbook.streaming_content))
-    header, values = CalamineWorkbook.from_filelike(sheet).get_sheet_by_index(0).to_python()
-    assert dict(zip(header, values, strict=True))["closing"] == float(row["closing"])
+    header, *table = CalamineWorkbook.from_filelike(sheet).get_sheet_by_index(0).to_python()
+    values, totals = (dict(zip(header, line, strict=True)) for line in table)
+    assert values["closing"] == totals["closing"] == float(row["closing"])
+    assert totals["worker"] == "Total" and "recipient" not in header  # no empty column
+    assert values["reference"] == row["reference"]
     assert client.get(url, {"format": "odt"}).status_code == 422
     files = (answer, named_file, entry_file, own)
     assert len({file["Content-Disposition"] for file in files}) == 4

@@ -6,6 +6,8 @@ import uuid
 from decimal import Decimal
 
 import pytest
+from django.test import Client
+from django.urls import reverse
 
 from annotation.models import Answer, Assignment, AssignmentItem, Membership, PayoutLine, Rejection
 from annotation.payouts.actions import proposals as payouts
@@ -159,3 +161,21 @@ def test_answers_that_go_on_counting_are_not_collected_again(world: World) -> No
         reject(world, done, leave_out=False, collect_again=True)
     assert set(refused.value.fields) == {"collect_again"}
     assert not PayoutLine.objects.exists()
+
+
+def test_the_task_page_names_rejected_work_that_is_left_out(world: World) -> None:
+    done, kept = (factories.claim_and_submit(world.task) for _ in range(2))
+    client = Client()
+    client.force_login(world.requester)
+    url = reverse("task", args=[world.project.pk, world.task.pk])
+
+    def left_out() -> str:
+        page = client.get(url).content.decode()
+        return page.partition("<b>Left out of results</b>")[2].partition("</summary>")[0]
+
+    assert "nobody" not in left_out() and "rejected" not in left_out()
+    reject(world, done, leave_out=True, collect_again=False)
+    reject(world, kept, leave_out=False, collect_again=False)
+    assert "1 rejected assignment<" in left_out()
+    overturn(world, done)
+    assert "rejected" not in left_out()

@@ -17,6 +17,7 @@ from annotation.payouts.actions.proposals import ProposedLine, propose_payout
 from annotation.payouts.selectors.proposals import WorkFacts
 from annotation.work.selectors.log import LogSummary
 from annotation.work.selectors.speed import Pace
+from crowdqc.numbers import interval, score
 from evaluation.models import AnswerScore, Run, RunState, WorkerScore
 from evaluation.payouts.selectors import evidence
 from evaluation.payouts.selectors.card import card, paste_sources
@@ -206,6 +207,13 @@ def test_who_a_run_cannot_tell_from_guessing_is_flagged_once_that_is_sure() -> N
     scored(task)
     flagged = {pk: kinds for pk, kinds in kinds_by_worker(task).items() if kinds}
     assert flagged == {people[-1]: {"Guessing"}}
+    # The flag says what the column says.
+    everything, _around = evidence_of_waiting(task)
+    row = next(one for one in everything if one.assignment.worker_id == people[-1])
+    [note] = row.notes
+    assert row.score is not None
+    figures = f"{score(row.score.estimate)} ({interval(row.score.low, row.score.high)})"
+    assert f"competence {figures}" in note.text
 
 
 def test_absence_is_told_as_a_share_of_the_time() -> None:

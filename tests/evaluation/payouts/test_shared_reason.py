@@ -139,3 +139,28 @@ def test_the_review_shows_rejections_and_leads_to_one_reason_for_those_ticked(
     page = client.get(url, {"assignment": [one.pk for one in works], "decision": "reject"})
     assert page.context["shared"].decision == "reject"
     assert [draft.decision for draft in page.context["lines"]] == ["reject", "reject"]
+
+
+def test_selected_lines_get_one_decision_and_none_is_rejected_without_a_reason(
+    world: World,
+) -> None:
+    works = [factories.claim_and_submit(world.task) for _ in range(3)]
+    held = {f"decision_{one.pk}": "hold" for one in works}
+    sent = form_of(world, works, **held, **{f"base_{works[0].pk}": "1.50"})
+    two = {"line": [one.pk for one in works[:2]]}
+    page = post(world, {**sent, **two, "do": "set-approve"})
+    lines = page.context["lines"]
+    assert [one.decision for one in lines] == ["approve", "approve", "hold"]
+    assert [one.ticked for one in lines] == [True, True, False]
+    assert lines[0].base == "1.50" and not PayoutBatch.objects.exists()
+    html = page.content.decode()
+    assert 'data-check-all="line"' in html and "set-reject" not in html
+    again = post(world, {**sent, **two, "do": "set-reject"})  # nothing but the totals
+    assert {one.decision for one in again.context["lines"]} == {"hold"}
+    assert "Select lines first." in post(world, {**sent, "do": "set-approve"}).content.decode()
+    shared = {
+        "do": "share", "shared_to": "ticked", "shared_decision": "reject",
+        "shared_reason_code": "guessing", "shared_reason": REJECTION,
+    }  # fmt: skip
+    page = post(world, {**sent, **two, **shared})
+    assert [one.decision for one in page.context["lines"]] == ["reject", "reject", "hold"]

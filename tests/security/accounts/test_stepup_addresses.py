@@ -101,6 +101,7 @@ GUARDED: dict[str, tuple[str, dict[str, Any]]] = {
     "installation": ("owner", {"do": "transfer", "confirmed": "1", "to": "owner", "why": "So."}),
     "installation_people": ("owner", {"do": "close", "confirmed": "1", "why": "They left."}),
     "installation_settings": ("owner", {"do": "remove_demo"}),
+    "installation_role_confirm": ("owner", {}),
     "installation_limits": ("owner", {"workers": "7"}),
     "installation_person_limits": ("owner", {"projects": "7"}),
     "installation_moves": ("owner", {"size": "9", "modified": "1", "name": "a.zip"}),
@@ -238,6 +239,7 @@ def test_an_old_session_is_asked_to_confirm_on_every_one_of_them(
     owner = make.make_user("owner", password=make.PASSWORD, is_superuser=True)
     args["organisation"] = [Organisation.objects.create(name="Nest").pk]
     args["installation_deletion"] = args["installation_limits"] = [project.pk]
+    args["installation_role_confirm"] = [others["grant_id"]]
     args["installation_person_limits"] = [world.worker.user_id]
     picked = {"installation": project.pk, "installation_people": world.worker.user_id}
     entries = AuditEntry.objects.count()
