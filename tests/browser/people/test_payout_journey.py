@@ -90,6 +90,13 @@ def test_one_proposes_another_approves_the_books_balance_and_it_is_exported(
     told = sorted(row["amount"] for row in manager.downloads("Export all as CSV"))
     assert told == ["0.60", "1.50", "1.80"]
     manager.page.get_by_text("Mark as paid…").click()
+    every, boxes = manager.page.get_by_label("Tick all"), manager.page.locator("[name=payment]")
+    expect(every).to_be_checked()
+    boxes.first.uncheck()
+    expect(every).to_have_js_property("indeterminate", True)
+    every.click()
+    expect(boxes.first).to_be_checked()
+    expect(every).to_have_js_property("indeterminate", False)
     manager.press("Continue")
     manager.press("Mark €3.90 as paid")
     expect(manager.page.get_by_text("3 payments marked as paid")).to_be_visible()
