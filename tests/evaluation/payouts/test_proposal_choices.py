@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +16,8 @@ from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.actions.proposals import ProposedLine
 from annotation.payouts.selectors.proposals import count_outcomes, proposals
 from crowdqc.errors import NotAllowed
-from evaluation.payouts.selectors.proposals import PayoutPage, payout_page
+from evaluation.payouts.selectors.evidence import uncounted_note
+from evaluation.payouts.selectors.proposals import PayoutPage, Person, payout_page
 from tests.support import factories
 from tests.support.factories import REJECTION, World
 
@@ -264,3 +266,14 @@ def test_an_approver_whom_nobody_could_second_is_told_before_they_write(world: W
     assert client(world.manager).get(url).context["nobody_else"]
     factories.make_member(world.project)
     assert not client(world.manager).get(url).context["nobody_else"]
+
+
+def test_a_row_of_two_assignments_says_of_how_many_answers_some_do_not_count() -> None:
+    found: Any = tuple(
+        SimpleNamespace(
+            notes=[uncounted_note(10, 10)], facts=SimpleNamespace(uncounted=10, answers=10)
+        )
+        for _ in range(2)
+    )
+    person = Person(lines=(), evidence=found, decision="approve", of=2, goes=True)
+    assert [note.text for note in person.notes] == ["20 of 20 answers do not count"]
