@@ -94,6 +94,13 @@ def percent(share: Number | None, digits: int = 0) -> str:
     return f"{text}%" if _is_english() else f"{text}{NBSP}%"
 
 
+def percent_interval(low: Number, high: Number) -> str:
+    """Format an interval of shares like ``43–61%`` (German and Spanish ``43–61 %``)."""
+    first, unit = percent(low), percent(high)
+    digits = re.match(r"[^\s%]*", first)
+    return f"{digits.group() if digits else first}{EN_DASH}{unit}"
+
+
 def p_value(p: Number | None) -> str:
     """``.034``, or ``< .001``; "none" where there is none."""
     return f"< {score(0.001)}" if p is not None and p < 0.001 else score(p)
@@ -235,6 +242,14 @@ def several(noun: str) -> str:
     """Return the plural of a task type's noun, translated: ``questions``."""
     many = f"{noun}s"
     return pgettext("nouns", many)
+
+
+def mid_sentence(title: str) -> str:
+    """Write a title as within a sentence: in lower case, but for German and abbreviations."""
+    text = str(title)
+    if get_language() == "de" or text[1:2].isupper():
+        return text
+    return text[:1].lower() + text[1:]
 
 
 def listed(names: Sequence[str], most: int | None = None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext
 
 from annotation.models.access import ApiToken
 from annotation.models.people import Project, User
@@ -19,6 +19,16 @@ NAMES = {
     "sessions": gettext_lazy("devices"),
     "token": gettext_lazy("token"),
     "type": gettext_lazy("kind"),
+}
+
+# Settings whose change is an event, as its detail names them.
+CHANGES = {
+    "bonus rule": gettext_lazy("bonus rule"),
+    "budget": gettext_lazy("budget"),
+    "correction_limit": gettext_lazy("limit of corrections"),
+    "hourly_floor": gettext_lazy("hourly floor"),
+    "platform access": gettext_lazy("platform access"),
+    "single_approval": gettext_lazy("approval by one person"),
 }
 
 
@@ -95,6 +105,9 @@ class SecurityEvent(models.Model):
             said["scopes"] = "; ".join(
                 str(known.get(one, one)) for one in said["scopes"].split(", ")
             )
-        what = str(said.pop("what", "")).replace("_", " ")
+        if "role" in said:
+            said["role"] = pgettext("role", said["role"])
+        changed = str(said.pop("what", "")).split(", ")
+        what = ", ".join(str(CHANGES.get(one, one)) for one in changed)
         rest = ", ".join(f"{NAMES.get(name, name)}: {value}" for name, value in said.items())
         return ", ".join(part for part in (what, rest) if part)

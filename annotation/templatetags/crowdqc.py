@@ -25,6 +25,7 @@ from django.utils.translation import pgettext
 from annotation import hooks
 from annotation.models import Task
 from annotation.records.installation_state import current_state
+from annotation.task_types.ready_made import translate_ready_made
 from crowdqc import numbers
 from crowdqc.deployment.installation import read_version
 from crowdqc.web import manual
@@ -229,6 +230,18 @@ def plural(value: numbers.Number, forms: str) -> str:
 def named(noun: str) -> str:
     """Translate the noun of a task type's item, such as ``question``."""
     return pgettext("noun", noun)
+
+
+@register.filter
+def ready_made(text: str) -> str:
+    """Translate a text of a version that the builder offered, such as "Overall quality"."""
+    return translate_ready_made(text)
+
+
+@register.filter
+def mid_sentence(title: str) -> str:
+    """Write a title as within a sentence: in lower case, but for German."""
+    return numbers.mid_sentence(title)
 
 
 @register.filter

@@ -63,7 +63,7 @@ def _place(found: Bundled, rows: Sequence[Row], who: str) -> Place:
         )
         for row in rows
     ]
-    return first_place(ranked, noun=f"{who}s", by=_evidence(found, rows))
+    return first_place(ranked, noun=who, by=_evidence(found, rows))
 
 
 def _evidence(found: Bundled, rows: Sequence[Row]) -> str:

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Task
 from annotation.models.tasks import TaskState
+from annotation.task_types.ready_made import translate_ready_made
 from annotation.work.snapshots.judgments import system_names, version_items
 from crowdqc.numbers import count, money, plural, score
 from evaluation.live.budget import Used, used_by
@@ -96,7 +97,7 @@ def page(evaluation: LiveEvaluation, task: Task) -> dict[str, Any]:
         "waits_for_outputs": not used.asked,
         "dimension_label": next(
             (
-                one.label
+                translate_ready_made(one.label)
                 for one in version_items(task.version_or_draft())
                 if one.name == evaluation.dimension
             ),

@@ -18,7 +18,7 @@ from django.utils.translation import gettext, gettext_noop
 from annotation.models import Assignment, PayoutBatch, PayoutRule, Task
 from annotation.payouts.selectors.proposals import bonus_given, lines_of, unsettled_assignments
 from crowdqc.errors import Invalid
-from crowdqc.numbers import plural
+from crowdqc.numbers import mid_sentence, plural
 from evaluation.models import PanelWatch, Run, Selection
 from evaluation.panels import rules as panel_choice
 from evaluation.panels import watch as panel_watch
@@ -348,7 +348,11 @@ def _sentence(
         )
     told = [
         gettext("%(moved)s of %(ranks)s of %(table)s")
-        % {"moved": table.moved, "ranks": plural(table.n, "rank"), "table": table.title.lower()}
+        % {
+            "moved": table.moved,
+            "ranks": plural(table.n, "rank"),
+            "table": mid_sentence(table.title),
+        }
         for table in tables
         if table.moved
     ]

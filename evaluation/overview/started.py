@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from annotation.models import Invitation, PayoutBatch, Recruitment, Role, TaskVersion
 from annotation.models.tasks import TaskState
 from annotation.panels.selectors import able_workers
-from crowdqc.numbers import count, money, plural
+from crowdqc.numbers import count, mid_sentence, money, plural
 from evaluation.models import Run, RunState
 from evaluation.overview.selectors import Facts, noun_of
 from evaluation.runs.adapters import main_methods
@@ -67,7 +67,7 @@ class Started:
         return said % {
             "done": self.completed,
             "steps": len(self.steps),
-            "next": label[:1].lower() + label[1:],
+            "next": mid_sentence(label),
         }
 
 

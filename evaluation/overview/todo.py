@@ -24,7 +24,6 @@ from annotation.payouts.selectors.balance import hand_sums
 from annotation.payouts.selectors.next_steps import may_approve, open_proposals
 from annotation.payouts.selectors.proposals import OwedReplies, rejections_owed, waiting_by_task
 from annotation.work.selectors.speed import Pace
-from annotation.work.snapshots import judgments
 from crowdqc.money import as_decimal, round_money
 from crowdqc.numbers import ago, money, plural
 from evaluation.free_text.run import AQER
@@ -33,6 +32,7 @@ from evaluation.models import Run
 from evaluation.overview.selectors import Facts, below_floor, items_noun, noun_of
 from evaluation.pairwise.run import CORE
 from evaluation.pairwise.selectors import facts as pair_facts
+from evaluation.pairwise.selectors.runs import dimensions
 from evaluation.panels import selectors as panels
 from evaluation.results.findings import Finding, Severity
 from evaluation.runs.selectors.lists import figures_of
@@ -234,7 +234,7 @@ def _run_warnings(found: Facts, run: Run) -> list[Finding]:
     """Return the run's own warnings."""
     if run.method == CORE:
         task = next((row.task for row in found.rows if row.task.pk == run.task_id), None)
-        asked = judgments.version_items(task.current) if task is not None and task.current else []
+        asked = dimensions(task) if task is not None else []
         return pair_facts.of_run(figures_of(run, "diagnostics"), asked)
     if run.method != AQER:
         return []

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from crowdqc.numbers import EN_DASH, percent, plural
+from crowdqc.numbers import percent, percent_interval, plural
 
 Told = Mapping[str, Any]
 
@@ -33,9 +33,11 @@ def preferred(names: tuple[str, str], head: Told) -> str:
     if low is None or high is None:
         return _("%(name)s is preferred in %(share)s of %(votes)s, %(ties)s.") % told
     told["level"] = percent(head["level"])
-    told["span"] = f"{percent(low)[:-1]}{EN_DASH}{percent(high)[:-1]}"
-    said = _("%(name)s is preferred in %(share)s of %(votes)s (%(level)s CI %(span)s), %(ties)s.")
-    return said % told
+    told["span"] = percent_interval(low, high)
+    return (
+        _("%(name)s is preferred in %(share)s of %(votes)s (%(level)s CI %(span)s), %(ties)s.")
+        % told
+    )
 
 
 def head_of(figures: Told, dimension: str) -> Told | None:

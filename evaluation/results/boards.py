@@ -9,6 +9,7 @@ from typing import Any, Self
 from django.core.paginator import Page, Paginator
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from crowdqc.numbers import listed, plural, word
 from crowdqc.web.terms import Words
@@ -198,19 +199,26 @@ def heading(group: Mapping[str, Any], members: Sequence[Row], also: Sequence[str
 
     ``also``: those of other groups who may be the best as well.
     """
-    below, clear, size = group["first"] - 1, group["clear_above"], len(members)
-    above = _("the %(n)s above") % {"n": word(below)} if below > 1 else _("the one above")
+    above, clear, size = group["first"] - 1, group["clear_above"], len(members)
     if size == 1:
-        return _alone(_rank_of(members), above if below and clear else "", group)
-    if also and not below:
+        return _alone(_rank_of(members), above if clear else 0, group.get("clear_below", 0))
+    if also and not above:
         said = _("These %(size)s may be the best, and so may %(also)s below")
     elif clear:
-        said = _("These %(size)s cannot be separated; they lie below %(above)s")
-    elif below:
-        said = _("These %(size)s cannot be separated; their ranks overlap %(above)s")
+        said = ngettext(
+            "These %(size)s cannot be separated; they lie below the one above",
+            "These %(size)s cannot be separated; they lie below the %(n)s above",
+            above,
+        )
+    elif above:
+        said = ngettext(
+            "These %(size)s cannot be separated; their ranks overlap the one above",
+            "These %(size)s cannot be separated; their ranks overlap the %(n)s above",
+            above,
+        )
     else:
         said = _("These %(size)s cannot be separated")
-    return said % {"size": word(size), "above": above, "also": listed(also, most=2)}
+    return said % {"size": word(size), "n": word(above), "also": listed(also, most=2)}
 
 
 def _rank_of(members: Sequence[Row]) -> str:
@@ -220,16 +228,21 @@ def _rank_of(members: Sequence[Row]) -> str:
     return rank % {"ranks": rank_words(best, worst)}
 
 
-def _alone(rank: str, above: str, group: Mapping[str, Any]) -> str:
-    """The heading of one row by itself; ``above``: those that it surely lies below, if any."""
-    under = group.get("clear_below", 0)
-    below = _("the %(n)s below") % {"n": word(under)} if under > 1 else _("the one below")
-    told = {"rank": rank, "above": above, "below": below}
-    if above and under:
-        return _("%(rank)s: below %(above)s and above %(below)s") % told
-    if above:
-        return _("%(rank)s: below %(above)s") % told
-    return _("%(rank)s: above %(below)s") % told if under else rank
+def _alone(rank: str, above: int, below: int) -> str:
+    """The heading of one row by itself, that surely lies below and above so many."""
+    if above and below:
+        said = _("%(rank)s: separate from %(above)s above and %(below)s below")
+    elif above:
+        said = ngettext(
+            "%(rank)s: below the one above", "%(rank)s: below the %(above)s above", above
+        )
+    elif below:
+        said = ngettext(
+            "%(rank)s: above the one below", "%(rank)s: above the %(below)s below", below
+        )
+    else:
+        return rank
+    return said % {"rank": rank, "above": word(above), "below": word(below)}
 
 
 def boards(

@@ -133,7 +133,7 @@ class ShapeAdapter:
 
     @property
     def first_run_when(self) -> str:
-        """Condition of the automatic first run, as a phrase after "when"."""
+        """Condition of the automatic first run, in figures."""
         return gettext("%(workers)s have %(answers)s each") % {
             "workers": plural(FIRST_WORKERS, "worker"),
             "answers": plural(FIRST_ANSWERS, self.answer_noun),
@@ -189,7 +189,7 @@ class ShapeAdapter:
 
     def precision(self, build: Build) -> Precision:
         """Estimate how precise the results of a drafted task will be."""
-        return Precision(why_not="not simulated for ratings")
+        return Precision(why_not=gettext("not simulated for ratings"))
 
 
 UNKNOWN = ShapeAdapter()

@@ -25,7 +25,7 @@ from annotation.work.actions.exclusions import items_with_plan
 from annotation.work.snapshots.answers import pseudonyms
 from annotation.work.snapshots.judgments import system_names
 from crowdqc.errors import Conflict
-from crowdqc.numbers import count, listed, plural, score, several
+from crowdqc.numbers import count, listed, mid_sentence, plural, score, several
 from evaluation.embeddings import vectors
 from evaluation.methods.core.base import BadParameter, DataError
 from evaluation.models import (
@@ -406,7 +406,7 @@ def _sentence(tables: list[Table], figures: int) -> str:
         % {
             "changed": table.changed,
             "n": table.n,
-            "table": table.title.lower(),
+            "table": mid_sentence(table.title),
             "ranges": plural(table.moved, "range"),
         }
         for table in tables

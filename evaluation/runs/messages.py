@@ -21,30 +21,18 @@ MESSAGES = Catalogue(
             _("%(names)s is alone on its board, so nothing is compared."), VERDICT
         ),
         "place_any": Message(
-            _("Any of these %(n)s %(noun)s may be the best: %(by)s are too few to say which."),
-            VERDICT,
+            _("Any of these %(rows)s may be the best: %(by)s are too few to say which."), VERDICT
         ),
         "place_first": Message(_("%(names)s is first."), VERDICT),
-        "place_first_next": Message(_("%(names)s is first. %(after)s is %(place)s."), VERDICT),
+        "place_first_next": Message(_("%(names)s is first. %(after)s is second."), VERDICT),
         "place_first_next_several": Message(
-            _("%(names)s is first. %(after)s can be %(place)s."), VERDICT
+            _("%(names)s is first. %(after)s come next and cannot be told apart."), VERDICT
         ),
         "place_both": Message(
             _("%(names)s may both be the best: %(by)s are too few to say which."), VERDICT
         ),
-        "place_both_next": Message(
-            _(
-                "%(names)s may both be the best (%(by)s are too few to say). %(after)s is "
-                "%(place)s."
-            ),
-            VERDICT,
-        ),
         "place_several": Message(
             _("%(names)s may all be the best: %(by)s are too few to say which."), VERDICT
-        ),
-        "place_several_next": Message(
-            _("%(names)s may all be the best (%(by)s are too few to say). %(after)s is %(place)s."),
-            VERDICT,
         ),
         # What to do.
         "run_in_progress": Message(

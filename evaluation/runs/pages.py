@@ -107,6 +107,14 @@ def method_frame(task: Task, run: Run | None, *, view: str, method: str) -> dict
 
 # Table of a run -> what menus call it, where its name says too little.
 TABLE_LABELS = {
+    "workers": gettext_lazy("Workers"),
+    "systems": gettext_lazy("Systems"),
+    "texts": gettext_lazy("Texts"),
+    "answers": gettext_lazy("Answers"),
+    "responses": gettext_lazy("Responses"),
+    "questions": gettext_lazy("Questions"),
+    "items": gettext_lazy("Items"),
+    "labels": gettext_lazy("Labels"),
     "soft_labels": gettext_lazy("Soft labels"),
     "confusion": gettext_lazy("Confusion matrices"),
     "all": gettext_lazy("All, with manifest"),

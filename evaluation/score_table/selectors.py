@@ -18,7 +18,7 @@ from annotation.formats.uploads.selectors import (
 )
 from annotation.formats.uploads.staging import ACTIVE, IS_CHATS
 from annotation.models import ImportFile, Membership, Project, Role, User
-from crowdqc.numbers import plural
+from crowdqc.numbers import mid_sentence, plural
 from evaluation.score_table.kinds import KINDS, Kind, reason_of_one_column
 
 State = ImportFile.State
@@ -220,7 +220,7 @@ def _state(file: ImportFile, rows: int, used: int, about: dict[str, Any]) -> tup
         )
     else:
         said = gettext("%(rows)s read: %(used)s can be used. Read as %(kind)s.")
-    kind = KINDS[file.kind].title.lower()
+    kind = mid_sentence(KINDS[file.kind].title)
     return (
         "waiting",
         gettext("Ready to score"),

@@ -8,9 +8,10 @@ export function startBuilder() {
   let savedText = "";
 
   function ago(seconds) {
-    if (seconds < 60) return `${seconds} s ago`;
+    if (seconds < 60) return interpolate(gettext("%(seconds)s s ago"), { seconds }, true);
     const minutes = Math.floor(seconds / 60);
-    return minutes < 60 ? `${minutes} min ago` : `${Math.floor(minutes / 60)} h ago`;
+    if (minutes < 60) return interpolate(gettext("%(minutes)s min ago"), { minutes }, true);
+    return interpolate(gettext("%(hours)s h ago"), { hours: Math.floor(minutes / 60) }, true);
   }
 
   function tick() {

@@ -42,8 +42,11 @@ KEYWORDS = {
 }
 # Counts are phrases of their own: ``{{ n|plural:"answer,answers" }}`` and ``plural(n, "answer")``.
 COUNTED = re.compile(r'\|plural:"([^",]+)(?:,([^"]+))?"')
-COUNTED_CODE = re.compile(r'\bplural\((?:[^"\n]|\["[^"]*"\])*?,\s*"([^"]+)"(?:,\s*"([^"]+)")?\)')
-NOUN = re.compile(r"\b(?:item_noun|answer_noun|submitted_noun|recorded_noun)\b[^=\n]*=\s*(.*)")
+NOUN = re.compile(
+    r"^\s+(?:(?:answer|item|known|line|new|paid|recorded|submitted)_noun\b[^=\n]*= "
+    r"|noun=(?=\"))(.*)",
+    re.MULTILINE,
+)
 SEARCHED = ("annotation", "crowdqc", "evaluation", "templates", "static/js")
 
 
@@ -80,15 +83,34 @@ def _found_in(raw: str, path: str) -> list[tuple[str | None, tuple[str, ...]]]:
     ):
         texts = said if isinstance(said, tuple) else (said,)
         rows.append((context, tuple(str(one) for one in texts)))
-    rows += [(None, _counts(*pair)) for pair in COUNTED_CODE.findall(raw)]
-    if path.startswith("annotation/task_types/"):
+    rows += [(None, _counts(*pair)) for pair in _counted(ast.parse(raw))]
+    if not path.startswith("evaluation/methods/"):
         for noun in nouns(raw):
             rows += [("noun", (noun,)), ("nouns", (f"{noun}s",)), (None, _counts(noun, ""))]
     return rows
 
 
+def _counted(code: ast.Module) -> list[tuple[str, str]]:
+    """Nouns of calls of ``plural`` in a module: (one, many), "" for many with an s."""
+    found = []
+    for call in ast.walk(code):
+        if isinstance(call, ast.Call) and len(call.args) > 1:
+            name = call.func.attr if isinstance(call.func, ast.Attribute) else call.func
+            if (name.id if isinstance(name, ast.Name) else name) == "plural":
+                many = _texts_in(call.args[2]) if len(call.args) > 2 else []
+                found += [(one, (many or [""])[0]) for one in _texts_in(call.args[1])]
+    return found
+
+
+def _texts_in(node: ast.expr) -> list[str]:
+    """The text that an expression is, or both of a condition."""
+    if isinstance(node, ast.IfExp):
+        return _texts_in(node.body) + _texts_in(node.orelse)
+    return [node.value] if isinstance(node, ast.Constant) and isinstance(node.value, str) else []
+
+
 def nouns(raw: str) -> list[str]:
-    """What a type of task calls its items and what is given to them."""
+    """What is counted and named: a task's items, what is given to them, rows of boards."""
     return [noun for line in NOUN.findall(raw) for noun in re.findall(r'"(\w[\w ]*)"', line)]
 
 

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import LedgerEntry, Membership, Project, Role, Task
 from annotation.models.payouts import OWED
-from crowdqc.numbers import parse_whole
+from crowdqc.numbers import parse_whole, plural
 
 ZERO = Decimal("0.00")
 
@@ -143,13 +143,12 @@ def last_bookings(task: Task, limit: int = 6) -> list[Booking]:
     found = []
     for row in rows:
         name = _("Base") if row["kind"] == LedgerEntry.Kind.BASE else _("Bonus")
-        noun = "assignment" if row["n"] == 1 else "assignments"
         found.append(
             Booking(
                 first=row["first"],
                 last=row["last"],
                 at=row["when"],
-                what=f"{name}, {row['n']} {noun}",
+                what=f"{name}, {plural(row['n'], 'assignment')}",
                 people=row["people"],
                 amount=row["amount"],
                 left=left,

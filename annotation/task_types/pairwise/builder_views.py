@@ -47,6 +47,7 @@ class JudgingBuilder(BuilderParts):
     passages_are_sources = True
     # Words of the list of lines.
     line_noun = "scale"
+    line_new, line_add = gettext_lazy("Name of a new scale"), gettext_lazy("Add a scale")
     line_help = gettext_lazy(
         "Each is one line below the text, from its lowest point to its highest."
     )
@@ -126,6 +127,7 @@ class PairwiseBuilder(JudgingBuilder):
     )
     redundancy_label = gettext_lazy("Judges per pair")
     line_noun = "dimension"
+    line_new, line_add = gettext_lazy("Name of a new dimension"), gettext_lazy("Add a dimension")
     line_help = gettext_lazy(
         "Each is one line below the two texts: left, neutral or right. All stand on one page."
     )

@@ -7,7 +7,7 @@ is stored first, whose they are or where they come from.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from annotation.models import Candidate, ChatContent, Item
 from annotation.task_types.pairwise import type as pairwise
 from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT
 from annotation.task_types.rating import type as rating
+from annotation.task_types.ready_made import translate_ready_made
 from annotation.task_types.rendering import words_in
 from crowdqc.web.markdown import render_markdown
 from crowdqc.web.terms import Words
@@ -172,22 +173,6 @@ def lines(settings: Mapping[str, Any], draft: Mapping[str, Any]) -> list[Line]:
     return [_dimension(row, number, draft) for number, row in enumerate(settings["dimensions"], 1)]
 
 
-def _texts_in(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    for row in rows:
-        yield from (row[name] for name in ("label", "question", "description") if row.get(name))
-        yield from _texts_in(row.get("points", ()))
-
-
-# Of the dimensions and scales that the builder offers: workers read these in their language.
-BUILT_IN = frozenset(
-    _texts_in((*pairwise.TEMPLATE, *pairwise.DEFAULT, *rating.TEMPLATE, *rating.COMPLETENESS))
-)
-
-
-def _local(text: str) -> str:
-    return _(text) if text in BUILT_IN else text
-
-
 def _dimension(row: Mapping[str, Any], number: int, draft: Mapping[str, Any]) -> Line:
     field = pairwise.PREFIX + row["name"]
     offered = [(LEFT, _("Left"), "ArrowLeft"), (NEUTRAL, _("Neutral"), "ArrowDown")]
@@ -195,9 +180,9 @@ def _dimension(row: Mapping[str, Any], number: int, draft: Mapping[str, Any]) ->
     return Line(
         number=number,
         field=field,
-        label=_local(row["label"]),
-        question=_local(row["question"]),
-        description=_local(row["description"]),
+        label=translate_ready_made(row["label"]),
+        question=translate_ready_made(row["question"]),
+        description=translate_ready_made(row["description"]),
         options=tuple(
             Option(value, label, key, draft.get(field) == value)
             for value, label, key in offered
@@ -214,13 +199,13 @@ def _scale(row: Mapping[str, Any], number: int, draft: Mapping[str, Any]) -> Lin
     return Line(
         number=number,
         field=field,
-        label=_local(row["label"]),
-        question=_local(row["question"]),
-        description=_local(row.get("description", "")),
+        label=translate_ready_made(row["label"]),
+        question=translate_ready_made(row["question"]),
+        description=translate_ready_made(row.get("description", "")),
         options=tuple(
             Option(
                 str(point["value"]),
-                _local(point["label"]),
+                translate_ready_made(point["label"]),
                 key if len(key) == 1 else "",
                 draft.get(field) == str(point["value"]),
             )

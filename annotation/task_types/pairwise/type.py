@@ -24,6 +24,7 @@ from annotation.task_types.pairwise.sides import (
     to_canonical,
 )
 from annotation.task_types.pairwise.texts import signature, texts_of
+from annotation.task_types.ready_made import register_ready_made, translate_ready_made
 from annotation.task_types.scales import (
     answered_lines,
     draft_values,
@@ -124,6 +125,7 @@ DEFAULT = (
         "neutral": True,
     },
 )
+register_ready_made(TEMPLATE, DEFAULT)
 
 
 class Pairwise(TaskType):
@@ -137,7 +139,8 @@ class Pairwise(TaskType):
     )
     shape = "pairs"
     item_noun = "pair"
-    known_noun, known_part, redundancy_part = "attention pair", "pairs", "pairs"
+    known_noun = "attention pair"
+    known_part = redundancy_part = "pairs"
     answer_noun = "judgment"
     is_typed = False
     judges_texts = True
@@ -230,12 +233,13 @@ class Pairwise(TaskType):
             said = _("“%(still)s” not judged yet.")
             if len(still) > 1:
                 said = _("“%(still)s” and %(more)s more not judged yet.")
-            raise Invalid(said % {"still": still[0], "more": len(still) - 1})
+            raise Invalid(said % {"still": translate_ready_made(still[0]), "more": len(still) - 1})
         choices: list[tuple[str, str, int | None]] = []
         for name, dimension in known.items():
             if values[name] == NEUTRAL and not dimension["neutral"]:
                 raise Invalid(
-                    _("“%(dimension)s” asks for left or right.") % {"dimension": dimension["label"]}
+                    _("“%(dimension)s” asks for left or right.")
+                    % {"dimension": translate_ready_made(dimension["label"])}
                 )
             code = to_canonical(values[name], flipped=flipped)
             choices.append((name, code, ORDINALS[code]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.builder.pairs import PairBuild
@@ -29,9 +29,9 @@ from annotation.task_types.rating.type import DOCUMENT, asks_beside
 
 FOLDER = "annotation/authoring/rating"
 WANTED = (
-    ("none", gettext_lazy("None")),
-    ("optional", gettext_lazy("Optional")),
-    ("required", gettext_lazy("Required")),
+    ("none", pgettext_lazy("explanation", "None")),
+    ("optional", pgettext_lazy("explanation", "Optional")),
+    ("required", pgettext_lazy("explanation", "Required")),
 )
 SCALES = Part(gettext_lazy("Scales"), f"{pairwise.FOLDER}/_part_asked.html", "task_build_asked")
 RULES = Part(gettext_lazy("Page and rules"), f"{FOLDER}/_part_rules.html", "task_build_rating")

@@ -16,6 +16,7 @@ from annotation.task_types.missing import Missing
 from annotation.task_types.rating import explanation
 from annotation.task_types.rating.explanation import EVIDENCE, EXPLANATION, FEEDBACK
 from annotation.task_types.rating.label_studio import RatingsInLabelStudio
+from annotation.task_types.ready_made import register_ready_made, translate_ready_made
 from annotation.task_types.scales import (
     FACTORS,
     MAX_LABEL,
@@ -81,6 +82,7 @@ COMPLETENESS: tuple[dict[str, Any], ...] = (
         ],
     },
 )
+register_ready_made(TEMPLATE, COMPLETENESS)
 
 
 class Rating(TaskType):
@@ -324,11 +326,13 @@ def _choices(
     for scale in settings.get("scales", []):
         name = scale["name"]
         if name not in values:
-            raise Invalid(_("“%(scale)s” is not rated yet.") % {"scale": scale["label"]})
+            raise Invalid(
+                _("“%(scale)s” is not rated yet.") % {"scale": translate_ready_made(scale["label"])}
+            )
         if int(values[name]) not in {point["value"] for point in scale["points"]}:
             raise Invalid(
                 _("“%(scale)s” has no point %(values)s.")
-                % {"scale": scale["label"], "values": values[name]}
+                % {"scale": translate_ready_made(scale["label"]), "values": values[name]}
             )
         choices.append((name, values[name], int(values[name])))
     return choices

@@ -14,6 +14,7 @@ from typing import Any
 from django.utils.translation import gettext, gettext_lazy, ngettext, pgettext
 
 from annotation.models import AssignmentItem, ItemGroup
+from annotation.task_types.ready_made import translate_ready_made
 from annotation.task_types.writing.questionnaire import TEXT, check_answers, open_questions
 from annotation.task_types.writing.type import ENTRY, EXIT, FORBIDDEN, Writing
 from crowdqc.errors import DomainError
@@ -182,13 +183,15 @@ def _question(row: Mapping[str, Any], stage: str, draft: Draft, error: str) -> Q
     scale = any(point["label"] == str(point["value"]) for point in points)
     return Question(
         field=field,
-        label=row["label"],
-        question=row["question"],
+        label=translate_ready_made(row["label"]),
+        question=translate_ready_made(row["question"]),
         required=row["required"],
         choices=tuple(
             Choice(
                 str(point["value"]),
-                "" if scale and point["label"] == str(point["value"]) else point["label"],
+                ""
+                if scale and point["label"] == str(point["value"])
+                else translate_ready_made(point["label"]),
                 str(point["value"]) if scale else "",
                 said == str(point["value"]),
             )

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db.models import F, Func, IntegerField
-from django.utils.translation import gettext, gettext_lazy, ngettext
+from django.utils.translation import gettext, gettext_lazy, gettext_noop, ngettext
 
 from annotation.models import Task, TaskVersion
 from annotation.task_types import pace
 from annotation.task_types.base import TaskType, Values, whole_number
 from annotation.task_types.missing import Missing
+from annotation.task_types.ready_made import register_ready_made
 from annotation.task_types.rendering import words_in
 from annotation.task_types.scales import MAX_LABEL, parse_label, rows, text, truth
 from annotation.task_types.texts import check_words, drafted_text, word_limits
@@ -90,9 +91,9 @@ MAX_INSTRUCTIONS = 4000
 CITATION = "citation"
 
 YES_MAYBE_NO = [
-    {"value": 1, "label": "yes"},
-    {"value": 0, "label": "maybe"},
-    {"value": -1, "label": "no"},
+    {"value": 1, "label": gettext_noop("yes")},
+    {"value": 0, "label": gettext_noop("maybe")},
+    {"value": -1, "label": gettext_noop("no")},
 ]
 
 
@@ -104,75 +105,82 @@ def _scale(low: str, high: str) -> list[dict[str, Any]]:
 STYLES: tuple[dict[str, str], ...] = (
     {
         "name": "bullet",
-        "label": "Bulleted list",
-        "instructions": "List the points that matter for the query, one bullet each. No "
-        "introduction and no conclusion. Begin each bullet with “- ”.",
+        "label": gettext_noop("Bulleted list"),
+        "instructions": gettext_noop(
+            "List the points that matter for the query, one bullet each. No "
+            "introduction and no conclusion. Begin each bullet with “- ”."
+        ),
     },
     {
         "name": "essay",
-        "label": "Essay",
-        "instructions": "Begin with a clear thesis, argue for it point by point, and end with a "
-        "conclusion that follows from the arguments.",
+        "label": gettext_noop("Essay"),
+        "instructions": gettext_noop(
+            "Begin with a clear thesis, argue for it point by point, and end with a "
+            "conclusion that follows from the arguments."
+        ),
     },
     {
         "name": "news",
-        "label": "News article",
-        "instructions": "Begin with the most important facts, go on with the details that matter, "
-        "and leave the background to the end.",
+        "label": gettext_noop("News article"),
+        "instructions": gettext_noop(
+            "Begin with the most important facts, go on with the details that matter, "
+            "and leave the background to the end."
+        ),
     },
 )
 ENTRY_TEMPLATE: tuple[dict[str, Any], ...] = (
     {
         "name": "knowledge",
-        "label": "Knowledge",
-        "question": "How much do you know about the topic?",
-        "points": _scale("nothing", "a lot"),
+        "label": gettext_noop("Knowledge"),
+        "question": gettext_noop("How much do you know about the topic?"),
+        "points": _scale(gettext_noop("nothing"), gettext_noop("a lot")),
     },
     {
         "name": "expertise",
-        "label": "Expertise",
-        "question": "How expert are you in the field?",
-        "points": _scale("not at all", "very"),
+        "label": gettext_noop("Expertise"),
+        "question": gettext_noop("How expert are you in the field?"),
+        "points": _scale(gettext_noop("not at all"), gettext_noop("very")),
     },
     {
         "name": "answerable",
-        "label": "Answerable",
-        "question": "Is there a definite answer to the query?",
+        "label": gettext_noop("Answerable"),
+        "question": gettext_noop("Is there a definite answer to the query?"),
         "points": YES_MAYBE_NO,
     },
     {
         "name": "controversial",
-        "label": "Controversial",
-        "question": "Is the query controversial?",
+        "label": gettext_noop("Controversial"),
+        "question": gettext_noop("Is the query controversial?"),
         "points": YES_MAYBE_NO,
     },
 )
 EXIT_TEMPLATE: tuple[dict[str, Any], ...] = (
     {
         "name": "satisfaction",
-        "label": "Satisfaction",
-        "question": "Are you satisfied with what you wrote?",
+        "label": gettext_noop("Satisfaction"),
+        "question": gettext_noop("Are you satisfied with what you wrote?"),
         "points": YES_MAYBE_NO,
     },
     {
         "name": "sources",
-        "label": "Quality of sources",
-        "question": "How good were the passages as sources?",
-        "points": _scale("useless", "very good"),
+        "label": gettext_noop("Quality of sources"),
+        "question": gettext_noop("How good were the passages as sources?"),
+        "points": _scale(gettext_noop("useless"), gettext_noop("very good")),
     },
     {
         "name": "own_knowledge",
-        "label": "Own knowledge",
-        "question": "How much of your text comes from what you knew yourself?",
-        "points": _scale("nothing", "nearly all"),
+        "label": gettext_noop("Own knowledge"),
+        "question": gettext_noop("How much of your text comes from what you knew yourself?"),
+        "points": _scale(gettext_noop("nothing"), gettext_noop("nearly all")),
     },
     {
         "name": "omissions",
-        "label": "Omissions",
-        "question": "Did you leave out things that the passages say about the query?",
+        "label": gettext_noop("Omissions"),
+        "question": gettext_noop("Did you leave out things that the passages say about the query?"),
         "points": YES_MAYBE_NO,
     },
 )
+register_ready_made(STYLES, ENTRY_TEMPLATE, EXIT_TEMPLATE)
 
 
 class Writing(TaskType):

@@ -11,6 +11,7 @@ from annotation.models import Answer
 from annotation.task_types.labels.type import stored_in_words
 from annotation.task_types.rating.explanation import EVIDENCE, EXPLANATION, FEEDBACK
 from annotation.task_types.rating.type import PREFIX, in_words
+from annotation.task_types.ready_made import translate_ready_made
 from annotation.task_types.think_aloud.type import ATTRIBUTE, TRANSCRIPT
 
 BETTER = {
@@ -51,7 +52,14 @@ def describe_judgment(answer: Answer, dimensions: Sequence[Mapping[str, str]]) -
     """Describe a stored judgment of a pair, whichever side was shown."""
     codes = {choice.field: choice.code for choice in answer.choices.all()}
     rows = [
-        (words, [row["label"] for row in dimensions if codes.get(row["name"]) == code])
+        (
+            words,
+            [
+                translate_ready_made(row["label"])
+                for row in dimensions
+                if codes.get(row["name"]) == code
+            ],
+        )
         for code, words in BETTER.items()
     ]
     return "\n".join(f"{words}: {', '.join(labels)}" for words, labels in rows if labels)

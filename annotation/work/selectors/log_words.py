@@ -10,6 +10,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 
+from annotation.task_types.ready_made import translate_ready_made
 from annotation.work.selectors.log import Event, is_key_run
 from crowdqc.numbers import count, decimal, plural
 from crowdqc.web.terms import Words
@@ -149,8 +150,11 @@ def line_choices(settings: Mapping[str, Any]) -> dict[str, dict[str, str]]:
             if not isinstance(row, Mapping) or not row.get("name"):
                 continue
             options, points = row.get("options") or [], row.get("points") or []
-            labels = {str(place): str(one["label"]) for place, one in enumerate(options, 1)}
-            labels |= {str(one["value"]): str(one["label"]) for one in points}
+            labels = {
+                str(place): translate_ready_made(str(one["label"]))
+                for place, one in enumerate(options, 1)
+            }
+            labels |= {str(one["value"]): translate_ready_made(str(one["label"])) for one in points}
             found[str(row["name"])] = labels
     return found
 

@@ -17,6 +17,7 @@ from annotation.models import Candidate, Item, Task, User
 from annotation.pairs.actions import checklist_items
 from annotation.records.actions.audit import record
 from crowdqc.errors import Conflict, Invalid
+from crowdqc.numbers import mid_sentence
 from evaluation.checklists.filled.text_scores import dimension_name, human_scores
 from evaluation.checklists.making import pipeline, stages
 from evaluation.checklists.making.stages import Entries
@@ -157,7 +158,7 @@ def freeze(*, by: User, checklist: Checklist) -> ChecklistVersion:
     found = pipeline.stage_states(checklist)
     left = pipeline.next_stage(found)
     if left:
-        label = ChecklistStage.Kind(left).label.lower()
+        label = mid_sentence(str(ChecklistStage.Kind(left).label))
         said = (
             _("The stage “%(label)s” is out of date; a version is frozen when all stand.")
             if found[left].row is not None

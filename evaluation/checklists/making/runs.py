@@ -16,7 +16,7 @@ from django.utils.translation import gettext, gettext_noop
 from annotation.formats.actions.system_answers import Session, add_system_attributes
 from annotation.models import Answer, Item, Task
 from crowdqc.errors import Conflict, Missing
-from crowdqc.numbers import plural
+from crowdqc.numbers import mid_sentence, plural
 from evaluation.checklists.making import actions, asks, pipeline, stages
 from evaluation.checklists.making.asks import THINK_ALOUD
 from evaluation.checklists.making.stages import Entries
@@ -204,7 +204,7 @@ def _stage_question(
 def plan_stage(task: Task, params: Given) -> Plan:
     """Plan the question that makes a stage, with its cost."""
     ask = _stage_question(task, params)[-1]
-    label = ChecklistStage.Kind(params["stage"]).label.lower()
+    label = mid_sentence(str(ChecklistStage.Kind(params["stage"]).label))
     return Plan(
         chat_model(task, params.get("model")),
         [ask],
@@ -352,7 +352,7 @@ def _place(run: Run) -> str:
 
 def _detail(run: Run) -> str:
     kind = run.params.get("stage")
-    return ChecklistStage.Kind(kind).label.lower() if kind else ""
+    return mid_sentence(str(ChecklistStage.Kind(kind).label)) if kind else ""
 
 
 THOUGHTS = RunType(

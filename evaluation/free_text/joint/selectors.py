@@ -53,7 +53,7 @@ def page(access: Access, run: Run, told: Mapping[str, Any], number: Any) -> dict
         grouped=False,
         noun="author",
     )
-    place = first_place(rows, noun="authors", by=_("their answers"))
+    place = first_place(rows, noun="author", by=_("their answers"))
     models = sum(row.model for row in rows)
     alone = joint["mode"] == "systems"
     voters = {

@@ -12,8 +12,7 @@ from django.template.defaultfilters import floatformat
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext as _t
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext, gettext_noop
 
 from annotation.models import Task
 from annotation.templatetags.crowdqc import named, plural_noun
@@ -84,11 +83,11 @@ class Cell:
 
     def reason(self) -> SafeString:
         """Why there is no interval."""
-        return format_html("<small>{}</small>", self.why or _t("none"))
+        return format_html("<small>{}</small>", self.why or gettext("none"))
 
 
 def _missing_cell() -> Cell:
-    return Cell(rank_words(None, None), None, None, None, _t("not on its board"))
+    return Cell(rank_words(None, None), None, None, None, gettext("not on its board"))
 
 
 def runs_of(task: Task) -> list[Run]:
@@ -122,22 +121,24 @@ def points(run: Run, model: str, dimension: str = "", page: Any = 1) -> dict[str
         "sentence": _sentence(run, asked),
         "screen": arrange(_findings(run, main, boards, asked, dimension)),
         "notes": [_note(text) for text in told.get("notes", [])],
-        "spread": charts.histogram(bins, 0, 100, labels=("0", "100"), what=_t("Scores"))
+        "spread": charts.histogram(bins, 0, 100, labels=("0", "100"), what=gettext("Scores"))
         if sum(bins)
         else None,
         "spread_sentence": _spread(asked),
         "spread_table": _counts(
-            _t("Scores by range"),
-            (_t("Points"), _t("Scores")),
+            gettext("Scores by range"),
+            (gettext("Points"), gettext("Scores")),
             {
-                _t("%(low)s to %(high)s") % {"low": 10 * k, "high": 10 * k + 10}: n
+                gettext("%(low)s to %(high)s") % {"low": 10 * k, "high": 10 * k + 10}: n
                 for k, n in enumerate(bins)
             },
         ),
         "facts": _facts(asked),
         "reasons": asked["reasons"]
         and _counts(
-            _t("Why calls brought no number"), (_t("Reason"), _t("Calls")), asked["reasons"]
+            gettext("Why calls brought no number"),
+            (gettext("Reason"), gettext("Calls")),
+            asked["reasons"],
         ),
         "recipe": recipe_pairs(run, told.get("recipe")),
     }
@@ -162,18 +163,20 @@ def _sentence(run: Run, asked: Told) -> str:
     )
     if scores_answers:
         said = (
-            _t(
+            gettext(
                 "%(given)s scored from 0 to 100; %(defaulted)s defaulted to 50, %(failed)s calls "
                 "failed."
             )
             if counts["failed"]
-            else _t("%(given)s scored from 0 to 100; %(defaulted)s defaulted to 50.")
+            else gettext("%(given)s scored from 0 to 100; %(defaulted)s defaulted to 50.")
         )
     else:
         said = (
-            _t("%(given)s from 0 to 100; %(defaulted)s defaulted to 50, %(failed)s calls failed.")
+            gettext(
+                "%(given)s from 0 to 100; %(defaulted)s defaulted to 50, %(failed)s calls failed."
+            )
             if counts["failed"]
-            else _t("%(given)s from 0 to 100; %(defaulted)s defaulted to 50.")
+            else gettext("%(given)s from 0 to 100; %(defaulted)s defaulted to 50.")
         )
     told = {name: count(counts[name]) for name in ("defaulted", "failed")}
     return said % {"given": given, **told}
@@ -188,15 +191,15 @@ def _findings(
     """
     own = [run.project_id, run.task_id]
     url = reverse("task_ask", args=[*own, METHOD])
-    ask = Action(_t("Ask a model"), url, requester=True)
+    ask = Action(gettext("Ask a model"), url, requester=True)
     if asked["different"] == 1 or not boards:
         code = "points_all_same" if asked["different"] == 1 else "points_of_nobody"
         return [MESSAGES.find(code), MESSAGES.find("ask_another_model", action=ask)]
     verdict = _first(run, boards[0]["noun"], dimension).finding()
     if main is None:
-        start = Action(_t("Start a run"), reverse("run_start", args=own))
+        start = Action(gettext("Start a run"), reverse("run_start", args=own))
         return [verdict, MESSAGES.find("run_own_method", action=start)]
-    board = Action(_t("Open the task’s own board"), results_page(run.task))
+    board = Action(gettext("Open the task’s own board"), results_page(run.task))
     return [verdict, MESSAGES.find("compare_own_board", action=board)]
 
 
@@ -221,20 +224,20 @@ def _first(run: Run, noun: str, dimension: str) -> Verdict:
         if row["component"] == rows[0]["component"]
     ]
     if any(row.best is not None for row in own):
-        return first_place(own, noun=f"{noun}s", by=_t("the model’s points"))
+        return first_place(own, noun=noun, by=gettext("the model’s points"))
     named = [
         EstimateRow(row.in_sentence, row.told["estimate"], row.told["low"], row.told["high"])
         for row in own
     ]
-    return highest(named, _t("mean points"))
+    return highest(named, gettext("mean points"))
 
 
 def _spread(asked: Told) -> str:
     """Say what the points' distribution shows: a judge that always says the same judges nothing."""
     different = asked["different"]
     if different == 1:
-        return _t("Every score is the same number: this model tells nothing apart.")
-    return _t("%(different)s different numbers were named.") % {"different": count(different)}
+        return gettext("Every score is the same number: this model tells nothing apart.")
+    return gettext("%(different)s different numbers were named.") % {"different": count(different)}
 
 
 def _facts(asked: Told) -> list[tuple[str, str]]:
@@ -242,10 +245,10 @@ def _facts(asked: Told) -> list[tuple[str, str]]:
     given = counts["answered"] + counts["defaulted"]
     share = counts["defaulted"] / given if given else None
     return [
-        (_t("Asked"), count(counts["asked"])),
-        (_t("Known from before"), count(counts["cached"])),
-        (_t("No number, so 50"), f"{count(counts['defaulted'])}, {percent(share)}"),
-        (_t("Failed"), count(counts["failed"])),
+        (gettext("Asked"), count(counts["asked"])),
+        (gettext("Known from before"), count(counts["cached"])),
+        (gettext("No number, so 50"), f"{count(counts['defaulted'])}, {percent(share)}"),
+        (gettext("Failed"), count(counts["failed"])),
     ]
 
 
@@ -287,26 +290,30 @@ class Line:
 def _columns(
     noun: str, model: str, main: Run | None, *, ranked: bool, answers: bool
 ) -> list[Column]:
-    judge = _t("Points of %(model)s") % {"model": model} if main else ""
-    units = (_t("Answers"), _t("answers")) if answers else (_t("Topics"), _t("topics"))
+    judge = gettext("Points of %(model)s") % {"model": model} if main else ""
+    units = (
+        (gettext("Answers"), gettext("answers"))
+        if answers
+        else (gettext("Topics"), gettext("topics"))
+    )
     columns = [
         head_column("name", named(noun).capitalize(), format=Format.NAME),
         *([replace(RANK, key="judge.rank", group=judge)] if ranked else []),
         replace(PLOT, group=judge),
-        Column.number("points", _t("Points"), "", classes="l1r", group=judge),
+        Column.number("points", gettext("Points"), "", classes="l1r", group=judge),
         replace(interval_column(html=lambda row: row.span), group=judge),
         Column.count("n", units[0], units[1], group=judge),
-        Column.count("defaulted", _t("No number"), group=judge),
+        Column.count("defaulted", gettext("No number"), group=judge),
     ]
     if main is None:
         return columns
-    own = _t("AQER, run %(number)s") if answers else _t("People, run %(number)s")
+    own = gettext("AQER, run %(number)s") if answers else gettext("People, run %(number)s")
     own %= {"number": main.number}
-    rank = _t("AQER, rank") if answers else _t("people, rank")
+    rank = gettext("AQER, rank") if answers else gettext("people, rank")
     return [
         *columns,
         replace(RANK, key="other.rank", short=rank, group=own),
-        Column.score("other.estimate", _t("Score"), digits=3, group=own),
+        Column.score("other.estimate", gettext("Score"), digits=3, group=own),
         replace(interval_column(html=lambda row: row.other_span), group=own),
     ]
 
@@ -332,9 +339,9 @@ def _board(
         _line(named, rest, others.get(pk), main, scale) for pk, named, rest in parts
     ]
     ranked = any(line.judge.rank != rank_words(None, None) for line in shown.object_list)
-    title = _t("%(nouns)s by the points of %(model)s")
+    title = gettext("%(nouns)s by the points of %(model)s")
     if main is not None:
-        title = _t("%(nouns)s by the points of %(model)s, and on the task’s own board")
+        title = gettext("%(nouns)s by the points of %(model)s, and on the task’s own board")
     answers = adapter_of(run.task).scores_answers
     # The workers or the systems; ``sentence`` says how far the two judges agree.
     return {
@@ -379,8 +386,8 @@ def _cell(values: Sequence[Any]) -> Cell:
 def _agreement_words(noun: str, run: Run, main: Run | None, dimension: str) -> str:
     """Say how far the judge agrees with the task's own method."""
     if adapter_of(run.task).scores_answers:
-        return _agree(noun, run, main) if main is not None else _t(AQER_MISSING)
-    return _texts_agree(run, main, dimension) if main is not None else _t(PEOPLE_MISSING)
+        return _agree(noun, run, main) if main is not None else gettext(AQER_MISSING)
+    return _texts_agree(run, main, dimension) if main is not None else gettext(PEOPLE_MISSING)
 
 
 def _agree(noun: str, run: Run, main: Run) -> str:
@@ -398,9 +405,9 @@ def _agree(noun: str, run: Run, main: Run) -> str:
     both = [row for row in mine if row[0] in theirs]
     if not both:
         return (
-            _t("No worker’s answers were scored by both.")
+            gettext("No worker’s answers were scored by both.")
             if noun == "worker"
-            else _t("No system’s answers were scored by both.")
+            else gettext("No system’s answers were scored by both.")
         )
     authors, items = (
         {pk: k for k, pk in enumerate(sorted({row[at] for row in both}))} for at in (1, 2)
@@ -419,14 +426,16 @@ def _agree(noun: str, run: Run, main: Run) -> str:
 
 def _agreement(found: Agreement, noun: str) -> str:
     if found.rho is None:
-        return _t("No rank correlation with AQER: %(reason)s.") % {"reason": found.reason}
+        return gettext("No rank correlation with AQER: %(reason)s.") % {"reason": found.reason}
     told = {"rho": score(found.rho, 2), "authors": plural(found.authors, noun)}
     if found.low is None:
-        return _t("Spearman’s ρ with AQER %(rho)s, over %(authors)s; no interval: %(reason)s.") % {
+        return gettext(
+            "Spearman’s ρ with AQER %(rho)s, over %(authors)s; no interval: %(reason)s."
+        ) % {
             **told,
             "reason": found.reason,
         }
-    return _t(
+    return gettext(
         "Spearman’s ρ with AQER %(rho)s (95%%: %(bounds)s), over %(authors)s with %(fewest)s "
         "answers or more; %(questions)s resampled."
     ) % {
@@ -450,7 +459,7 @@ def _texts_agree(run: Run, main: Run, dimension: str) -> str:
     topics = {row.candidate_id: row.topic for row in judgments.texts(run.task)}
     both = [pk for pk in sorted(mine) if pk in theirs and pk in topics]
     if not both:
-        return _t("No text has both points and a score from people on this dimension.")
+        return gettext("No text has both points and a score from people on this dimension.")
     names = sorted({topics[pk] for pk in both})
     group = np.array([names.index(topics[pk]) for pk in both])
     found = spearman(
@@ -458,21 +467,21 @@ def _texts_agree(run: Run, main: Run, dimension: str) -> str:
     )
     good = np.flatnonzero(found.defined)
     if not len(good):
-        return _t("No topic has texts that both tell apart.")
+        return gettext("No topic has texts that both tell apart.")
     mean = author_means(np.zeros(len(good), dtype=np.int64), good, found.value[good])[0]
     counted = plural(len(good), "topic")
     if len(good) < len(names):
-        counted = _t("%(topics)s; %(n)s undefined") % {
+        counted = gettext("%(topics)s; %(n)s undefined") % {
             "topics": counted,
             "n": len(names) - len(good),
         }
     told = {"estimate": score(mean.estimate, 2), "topics": counted}
     if mean.low is None or mean.high is None:
-        return _t(
+        return gettext(
             "Within topics, points and people’s scores have a mean ρ of %(estimate)s, over "
             "%(topics)s; an interval needs %(fewest)s."
         ) % {**told, "fewest": FEWEST}
-    return _t(
+    return gettext(
         "Within topics, points and people’s scores have a mean ρ of %(estimate)s (95%%: "
         "%(bounds)s), over %(topics)s."
     ) % {**told, "bounds": interval(max(-1.0, mean.low), min(1.0, mean.high), 2)}

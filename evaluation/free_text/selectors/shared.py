@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from crowdqc.numbers import plural
+from crowdqc.numbers import mid_sentence, plural
 from evaluation.free_text.selectors import boards as pages
 from evaluation.free_text.selectors import findings, leaderboard, run_facts
 from evaluation.models import Run
@@ -44,7 +44,7 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
         "screen": arrange(
             [
                 replace(
-                    run_facts.first_place(rows, "workers"),
+                    run_facts.first_place(rows, "worker"),
                     note=systems["sentence"] if systems["rows"] else "",
                 ).finding(),
                 *findings.public_warnings(told, places),
@@ -69,5 +69,5 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
 
 def _named(one: board.Board, kind: str, others: Any) -> board.Board:
     """The board with a heading that says of whom it is, where there are several."""
-    said = f"{kind}, {one.heading.lower()}" if one.heading else kind
+    said = f"{kind}, {mid_sentence(one.heading)}" if one.heading else kind
     return replace(one, heading=said if others or one.heading else "")

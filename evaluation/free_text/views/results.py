@@ -102,7 +102,7 @@ def workers(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     context.update(run_facts.rail(run, told), tally=votes_used.tally_of(told))
     context["screen"] = run_facts.workers_screen(
         run,
-        run_facts.first_place(context["rows"], "workers"),
+        run_facts.first_place(context["rows"], "worker"),
         told,
         context["names"],
         context["study_state"],
@@ -123,7 +123,7 @@ def systems(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     told = reads.figures_of(run)
     context.update(board_pages.systems(run, told), tally=votes_used.tally_of(told))
     context["recipe"] = reads.recipe_pairs(run, told.get("recipe"))
-    place = run_facts.first_place(context["rows"], "models")
+    place = run_facts.first_place(context["rows"], "model")
     context["screen"] = page_screen(context["study_state"], [place.finding()], settled=place.sure)
     return render(request, "evaluation/free_text/systems.html", context)
 

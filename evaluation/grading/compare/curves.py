@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crowdqc.numbers import interval, score
+from crowdqc.numbers import interval, mid_sentence, score
 from evaluation.charts.svg import Axis, correlation_axis, nice_ticks
 from evaluation.charts.writing import MODELS, PEOPLE, Curve, panel, sign
 from evaluation.grading.messages import MESSAGES
@@ -67,7 +67,7 @@ def _chart(kind: str, rows: Sequence[Row]) -> SafeString:
     ticks = [tick for tick in nice_ticks(0, last, 5) if tick == round(tick)]
     return panel(
         made,
-        Axis(0, last, ticks, name=str(HEADINGS[kind]).lower()),
+        Axis(0, last, ticks, name=mid_sentence(str(HEADINGS[kind]))),
         correlation_axis(min((one["low"] for one in rows if one["low"] is not None), default=0)),
         sentence=_("%(kind)s: correlation with the experts by number") % {"kind": HEADINGS[kind]},
     )

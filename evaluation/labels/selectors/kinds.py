@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crowdqc.numbers import interval, plural, score, word
+from crowdqc.numbers import interval, mid_sentence, plural, score, word
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Scale
 from evaluation.results.cells import beside, bold, empty_cell
@@ -82,7 +82,7 @@ def _agreement_by_column(told: Told, column: str, names: Mapping[int, str], proj
     for row in workers:
         by_worker.setdefault(row["worker"], {})[row["kind"]] = row
     listed = sorted(by_worker, key=lambda pk: names.get(pk, ""))
-    by = {"label": label.lower()}
+    by = {"label": mid_sentence(label)}
     return Kinds(
         label,
         table=plain_table(

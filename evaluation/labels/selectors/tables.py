@@ -329,7 +329,7 @@ def confusion_words(
         rare = rarest[1]
         found.append(
             (
-                gettext("“%(label)s” is the rarest;") % {"label": names[rare]},
+                gettext("“%(label)s” is the rarest:") % {"label": names[rare]},
                 gettext("its row rests on %(votes)s labels.")
                 % {"votes": count(round(votes[rare]))},
             )

@@ -12,7 +12,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as _lazy
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
 from annotation.access import Access, get_task, get_worker, open_to_viewers
@@ -51,11 +51,11 @@ from evaluation.runs.selectors import lists as reads
 
 # View -> its label and the name of its address, in the order of the switch.
 VIEWS = {
-    "items": (_lazy("Items"), "label_items"),
-    "workers": (_lazy("Workers"), "label_results"),
-    "agreement": (_lazy("Agreement"), "label_agreement"),
-    "classes": (_lazy("Classes"), "label_classes"),
-    "compare": (_lazy("Compare methods"), "label_compare"),
+    "items": (gettext_lazy("Items"), "label_items"),
+    "workers": (gettext_lazy("Workers"), "label_results"),
+    "agreement": (gettext_lazy("Agreement"), "label_agreement"),
+    "classes": (gettext_lazy("Classes"), "label_classes"),
+    "compare": (gettext_lazy("Compare methods"), "label_compare"),
 }
 
 

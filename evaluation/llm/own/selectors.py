@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 
 from annotation.models import Project
 from crowdqc.errors import Invalid, Missing
-from crowdqc.numbers import parse_whole
+from crowdqc.numbers import mid_sentence, parse_whole
 from evaluation.llm.own.purposes import PLACES, PURPOSES, Purpose
 from evaluation.llm.prompting import Template, load
 from evaluation.models import LLMCall, OwnPrompt, Run
@@ -117,7 +117,7 @@ def own_choices(project_id: int, purposes: Sequence[str]) -> list[tuple[str, str
     """List every version of the project's own prompts of these purposes, as (value, words)."""
     found = of_purposes(project_id, purposes)
     told = {
-        one: f" ({gettext(PURPOSES[one].title).lower()})" if len(purposes) > 1 else ""
+        one: f" ({mid_sentence(gettext(PURPOSES[one].title))})" if len(purposes) > 1 else ""
         for one in purposes
     }
     return [(ref_of(one), f"{one}{told[one.purpose]}") for one in found]

@@ -72,7 +72,7 @@ def counted(run: Run | None, tally: Tally | None, asked: Sequence[AskedDimension
 def verdict(rows: Sequence[SystemRow], votes: int, *, topics: int = 0) -> Place:
     """Say who can be first on the largest board; ``topics``: so few of them leave it open."""
     by = plural(topics, "topic") if topics else plural(votes, "vote")
-    return first_place(rows, noun="systems", by=by)
+    return first_place(rows, noun="system", by=by)
 
 
 def apart_finding(parts: Sequence[Told]) -> Finding:

@@ -16,7 +16,7 @@ from annotation.authoring.selectors.progress import TaskProgress
 from annotation.models import Item, Task
 from annotation.models.tasks import TaskState
 from annotation.work.snapshots.judgments import count_leases
-from crowdqc.numbers import count, money, plural, word
+from crowdqc.numbers import count, mid_sentence, money, plural, word
 from evaluation.models import Run, RunState
 from evaluation.pairwise.run import CHECKS, CORE
 from evaluation.pairwise.selectors.runs import ShownRun
@@ -252,7 +252,7 @@ def _working_checks(run: Run, core: Run) -> Line:
 def _step(run: Run) -> str:
     """Say what the run is doing, to stand within a sentence."""
     step = next((one["name"] for one in run.progress if one["state"] == "running"), "")
-    return f"{step[:1].lower()}{step[1:]}"
+    return mid_sentence(step)
 
 
 def _news(core: Run, since: NewAnswers) -> list[Line]:

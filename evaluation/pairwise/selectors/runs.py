@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.utils.translation import gettext as _
 
 from annotation.models import Task
+from annotation.task_types.ready_made import translate_ready_made
 from annotation.work.snapshots import judgments
 from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.errors import Missing
@@ -64,4 +65,5 @@ def shown_run(task: Task, number: int | None = None) -> ShownRun:
 
 def dimensions(task: Task) -> list[AskedDimension]:
     """Return the dimensions that the task's published version asks of every pair."""
-    return judgments.version_items(task.current) if task.current is not None else []
+    asked = judgments.version_items(task.current) if task.current is not None else []
+    return [replace(one, label=translate_ready_made(one.label)) for one in asked]

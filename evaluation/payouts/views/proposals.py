@@ -17,7 +17,7 @@ from django.http import (
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.html import format_html
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext, ngettext, pgettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import Access, get_access, get_task
@@ -386,7 +386,9 @@ def _payout_context(request: HttpRequest, access: Access, batch: PayoutBatch) ->
         "sources": paste_sources(shown.log) if shown else "",
         "mine": mine,
         "nobody_else": alone,
-        "proposer_roles": roles_of(batch.project, batch.proposed_by),
+        "proposer_roles": [
+            pgettext("role", one) for one in roles_of(batch.project, batch.proposed_by)
+        ],
         "reasons": payouts.REASONS.items(),
         "reason_of": payouts.REASONS,
         "scored": bool(bases_of(batch.task)),

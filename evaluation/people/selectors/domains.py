@@ -18,7 +18,7 @@ from django.utils.translation import gettext, gettext_lazy, gettext_noop
 from annotation.models import Membership, Project, System, Task
 from annotation.task_types import get_type
 from annotation.templatetags.crowdqc import mark, named, plural_noun
-from crowdqc.numbers import format_signed, plural, score, several
+from crowdqc.numbers import format_signed, mid_sentence, plural, score
 from evaluation.methods.core import domains as method
 from evaluation.methods.core.base import Intervals
 from evaluation.methods.core.domains import NotEnough, Part
@@ -64,18 +64,18 @@ MEASURES = {
         Measure(
             "answers",
             gettext_noop("Workers, free text"),
-            "worker",
-            gettext_noop("answer spreads"),
-            gettext_noop(
+            noun="worker",
+            unit=gettext_noop("answer spreads"),
+            says=gettext_noop(
                 "question-adjusted AQER scores of answers; 1 is the spread of a single answer"
             ),
         ),
         Measure(
             "systems",
             gettext_noop("Language models, free text"),
-            "system",
-            gettext_noop("answer spreads"),
-            gettext_noop(
+            noun="system",
+            unit=gettext_noop("answer spreads"),
+            says=gettext_noop(
                 "question-adjusted AQER scores of the models’ answers; 1 is the "
                 "spread of a single one"
             ),
@@ -83,9 +83,9 @@ MEASURES = {
         Measure(
             "competence",
             gettext_noop("Workers, pairwise judgments"),
-            "worker",
-            gettext_noop("of competence"),
-            gettext_noop("competence over all dimensions: the probability of not guessing"),
+            noun="worker",
+            unit=gettext_noop("of competence"),
+            says=gettext_noop("competence over all dimensions: the probability of not guessing"),
         ),
     )
 }
@@ -307,7 +307,7 @@ def domain_screen(
     if not rows:
         return arrange([MESSAGES.find("domain_not_joined"), another])
     if any(row.component == 1 and row.best for row in rows):
-        place = first_place(rows, noun=several(noun), by=plural(len(inside), "task"))
+        place = first_place(rows, noun=noun, by=plural(len(inside), "task"))
         return arrange([place.finding(), None if place.sure else another])
     tasks, least = sum(one.board == 1 for one in inside), LEAST[BOARD]
     if tasks < least:
@@ -559,7 +559,7 @@ def _other_type(task: Task) -> str:
             "its agreement of a rater with the others has no interval, so it cannot be weighed"
         )
     return gettext("%(label)s: a run of it scores texts, not people") % {
-        "label": str(get_type(task.type).label).lower()
+        "label": mid_sentence(str(get_type(task.type).label))
     }
 
 

@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import ChoiceValue, Membership, Task
 from annotation.task_types import get_type
+from annotation.task_types.ready_made import translate_ready_made
 from annotation.work.snapshots.judgments import version_items
 from crowdqc.numbers import plural
 from evaluation.charts import boards as charts
@@ -252,7 +253,9 @@ def _pairs(
         adapter = adapter_of(task)
         whole = adapter.whole_label(task, run.params)
         labels = (
-            {one.name: one.label for one in version_items(task.current)} if task.current else {}
+            {one.name: translate_ready_made(one.label) for one in version_items(task.current)}
+            if task.current
+            else {}
         )
         place = {name: at for at, name in enumerate(labels)}
         size = max(1, len({row.dimension for row in own} - {""}))
@@ -298,7 +301,9 @@ def _ratings(
     for run in runs:
         task = tasks[run.task_id]
         labels = (
-            {one.name: one.label for one in version_items(task.current)} if task.current else {}
+            {one.name: translate_ready_made(one.label) for one in version_items(task.current)}
+            if task.current
+            else {}
         )
         for row in rows[run.pk]:
             shared = row.extra.get("shared", row.n)

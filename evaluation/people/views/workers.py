@@ -85,7 +85,7 @@ def domain_board(request: HttpRequest, project_id: int, name: str) -> HttpRespon
     context = {
         "shown": domains.domain_page(access.project, name, measure),
         "segments": [
-            {"label": one.label, "url": f"?of={one.slug}", "current": one is measure}
+            {"label": _(one.label), "url": f"?of={one.slug}", "current": one is measure}
             for one in offered
         ],
     }

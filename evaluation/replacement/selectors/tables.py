@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as _lazy
+from django.utils.translation import gettext_lazy
 
 from annotation.templatetags.crowdqc import state
 from crowdqc.numbers import p_value, score
@@ -121,21 +121,21 @@ class PersonRow(EstimateRow):
 
 
 PEOPLE = (
-    head_column("name", _lazy("Annotator left out"), format=Format.NAME),
-    Column.count("n", _lazy("Items")),
-    Column.score("model_share", _lazy("Model at least as close"), _lazy("Model")),
-    Column.score("person_share", _lazy("Person at least as close"), _lazy("Person")),
-    replace(PLOT, label=_lazy("Difference, interval")),
+    head_column("name", gettext_lazy("Annotator left out"), format=Format.NAME),
+    Column.count("n", gettext_lazy("Items")),
+    Column.score("model_share", gettext_lazy("Model at least as close"), gettext_lazy("Model")),
+    Column.score("person_share", gettext_lazy("Person at least as close"), gettext_lazy("Person")),
+    replace(PLOT, label=gettext_lazy("Difference, interval")),
     DIFFERENCE,
     Column.number(
         "p",
-        _lazy("p, corrected"),
+        gettext_lazy("p, corrected"),
         "p",
         term="p-value",
         html=lambda row: p_value(row.p),
         classes="dim",
     ),
-    Column.text("result", _lazy("Result"), html=lambda row: row.result),
+    Column.text("result", gettext_lazy("Result"), html=lambda row: row.result),
 )
 
 
@@ -167,12 +167,17 @@ def _rate(name: str, label: Words, short: Words, *, term: str = "") -> Column:
 
 
 RATES = reasons_beside_names(
-    head_column("name", _lazy("Label")),
-    replace(PLOT, key="sensitivity_plot", label=_lazy("Sensitivity, interval")),
-    _rate("sensitivity", _lazy("Sensitivity, 95% CI"), _lazy("Sensitivity"), term="sensitivity"),
-    replace(PLOT, key="specificity_plot", label=_lazy("Specificity, interval")),
-    _rate("specificity", _lazy("Specificity, 95% CI"), _lazy("Specificity")),
-    _rate("corrected", _lazy("Corrected share, 95% CI"), _lazy("Corrected")),
+    head_column("name", gettext_lazy("Label")),
+    replace(PLOT, key="sensitivity_plot", label=gettext_lazy("Sensitivity, interval")),
+    _rate(
+        "sensitivity",
+        gettext_lazy("Sensitivity, 95% CI"),
+        gettext_lazy("Sensitivity"),
+        term="sensitivity",
+    ),
+    replace(PLOT, key="specificity_plot", label=gettext_lazy("Specificity, interval")),
+    _rate("specificity", gettext_lazy("Specificity, 95% CI"), gettext_lazy("Specificity")),
+    _rate("corrected", gettext_lazy("Corrected share, 95% CI"), gettext_lazy("Corrected")),
 )
 
 
@@ -185,6 +190,6 @@ class CombinedRow(EstimateRow):
 
 
 COMBINED = (
-    Column.number("used", _lazy("Items used"), _lazy("Items")),
-    Column.text("note", _lazy("Note, λ"), term="power-tuning", classes="dim"),
+    Column.number("used", gettext_lazy("Items used"), gettext_lazy("Items")),
+    Column.text("note", gettext_lazy("Note, λ"), term="power-tuning", classes="dim"),
 )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as _lazy
+from django.utils.translation import gettext_lazy
 
 from annotation.models import Membership, Task
 from crowdqc.numbers import count, format_signed, plural, score
@@ -44,14 +44,14 @@ from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.selectors.verdicts import Verdict
 
 SAID = {
-    YES: ("done", _lazy("Yes")),
-    NO: ("bad", _lazy("No, shown to be worse")),
-    UNDECIDED: ("undecided", _lazy("Not shown")),
+    YES: ("done", gettext_lazy("Yes")),
+    NO: ("bad", gettext_lazy("No, shown to be worse")),
+    UNDECIDED: ("undecided", gettext_lazy("Not shown")),
 }
 SENTENCES = {
-    YES: _lazy("%(names)s can replace one of your annotators on this task."),
-    NO: _lazy("%(names)s cannot replace one of your annotators: shown to be clearly worse."),
-    UNDECIDED: _lazy("It is not shown whether %(names)s can replace one."),
+    YES: gettext_lazy("%(names)s can replace one of your annotators on this task."),
+    NO: gettext_lazy("%(names)s cannot replace one of your annotators: shown to be clearly worse."),
+    UNDECIDED: gettext_lazy("It is not shown whether %(names)s can replace one."),
 }
 Told = Mapping[str, Any]
 

@@ -14,6 +14,7 @@ from django.utils.translation import gettext, gettext_lazy, gettext_noop
 from django.utils.translation import gettext as _
 
 from annotation.models import Membership, Task
+from annotation.task_types.ready_made import translate_ready_made
 from crowdqc.numbers import count, format_signed, interval, plural, score
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
@@ -118,7 +119,7 @@ def sentence(told: NamedFigures) -> str:
         "ratings": plural(counts["answers"], "rating"),
         "items": plural(counts["questions"], "item"),
         "workers": plural(counts["workers"], "worker"),
-        "scale": told.frame["label"],
+        "scale": translate_ready_made(told.frame["label"]),
         "model": calls["model"],
     }
 

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy, gettext_noop
 from annotation.access import Access
 from annotation.task_types import get_type
 from annotation.work.snapshots.judgments import AskedDimension
-from crowdqc.numbers import decimal, interval, listed, percent, plural, score, word
+from crowdqc.numbers import decimal, interval, listed, mid_sentence, percent, plural, score, word
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.labels.selectors.findings import agreement_words
@@ -213,7 +213,7 @@ def _by_kind(
         for row in stored
     ]
     axis, drawn = _with_plots(means)
-    title = _("Mean rating by %(label)s, with 95%% CIs") % {"label": label.lower()}
+    title = _("Mean rating by %(label)s, with 95%% CIs") % {"label": mid_sentence(label)}
     groups = [
         Group(
             _kind_heading(kind),

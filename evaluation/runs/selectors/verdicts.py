@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from django.utils.translation import gettext as _
 
-from crowdqc.numbers import count, listed, score, word
+from crowdqc.numbers import count, listed, plural, score
 from crowdqc.web.terms import Words
 from evaluation.methods.core.ranking import leaders
 from evaluation.methods.workers.claims import LEAST_COMPARED, median_claim
@@ -17,7 +17,6 @@ from evaluation.results.stored_texts import translate_stored, values_in
 from evaluation.runs.messages import MESSAGES
 
 Told = Mapping[str, Any]
-ORDINALS = ("", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 NAMED = 3  # that share a place by name; more are counted
 
 
@@ -69,14 +68,13 @@ class Place(Verdict):
 def first_place(rows: Sequence[Ranked], *, noun: str, by: str) -> Place:
     """Say who can be first on board 1 by the possible ranks, and who follows.
 
-    ``noun`` is what is ranked (many), ``by`` the evidence.
+    ``noun`` is what is ranked (one of them), ``by`` the evidence.
     """
-    noun = translate_stored(noun)
     found = leaders([(row.component, row.best, row.worst) for row in rows])
     if not found.ranked:
         return Place(MESSAGES.text("place_unknown"), code="place_unknown")
     first = [rows[at].in_sentence for at in found.first]
-    after = [rows[at].in_sentence for at in found.following if found.place < len(ORDINALS)]
+    after = [rows[at].in_sentence for at in found.following]
     note = ""
     if len({row.component for row in rows if row.component}) > 1:
         note = _("This is board 1; nobody on another board compares.")
@@ -87,11 +85,9 @@ def first_place(rows: Sequence[Ranked], *, noun: str, by: str) -> Place:
     text = MESSAGES.text(
         code,
         names=named(first, noun),
-        noun=noun,
         by=by,
-        n=word(found.ranked),
+        rows=plural(found.ranked, noun),
         after=named(after, noun),
-        place=ORDINALS[found.place] if after else "",
     )
     if alone:
         return Place(text, note, code=code)
@@ -103,22 +99,15 @@ def first_place(rows: Sequence[Ranked], *, noun: str, by: str) -> Place:
 def _place_code(first: int, after: int) -> str:
     """The message for so many in first place, and so many in the place that follows."""
     if first > 1:
-        code = "place_both" if first == 2 else "place_several"
-        return f"{code}_next" if after else code
+        return "place_both" if first == 2 else "place_several"
     if not after:
         return "place_first"
     return "place_first_next" if after == 1 else "place_first_next_several"
 
 
-def named(names: Sequence[str], noun: str, *, begins: bool = True) -> str:
-    """Names with "and" before the last; their number where they are many.
-
-    ``begins``: they stand at the beginning of a sentence.
-    """
-    if len(names) > NAMED:
-        number = word(len(names))
-        return f"{number.capitalize() if begins else number} {translate_stored(noun)}"
-    return listed(names)
+def named(names: Sequence[str], noun: str) -> str:
+    """Names with "and" before the last; their number where they are many."""
+    return plural(len(names), noun) if len(names) > NAMED else listed(names)
 
 
 class Named(Protocol):

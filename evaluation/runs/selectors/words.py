@@ -7,7 +7,7 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from annotation.models import Task
-from crowdqc.numbers import plural
+from crowdqc.numbers import mid_sentence, plural
 from evaluation.models import Run
 from evaluation.runs import run_types
 from evaluation.runs.adapters import adapter_of
@@ -60,9 +60,8 @@ def export_url(run: Run) -> str:
 
 
 def lower_title(title: str) -> str:
-    """Lower the first letter of a title within a sentence, except for abbreviations and German."""
-    is_kept = title[1:2].isupper() or (get_language() or "").startswith("de")
-    return title if is_kept else f"{title[:1].lower()}{title[1:]}"
+    """Lower the first letter of a title within a sentence, except for abbreviations."""
+    return mid_sentence(title)
 
 
 def heading(run: Run) -> str:

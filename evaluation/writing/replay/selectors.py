@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.models import Answer
+from annotation.task_types.ready_made import translate_ready_made
 from annotation.task_types.rendering import words_in
 from annotation.task_types.writing.citations import cited_numbers
 from annotation.task_types.writing.deltas import diff_texts
@@ -128,7 +129,9 @@ def replay_of(answer: Answer) -> Replay:
         page = [text for text in (item.group.passage, item.question) if text]
         sources = Sources.of_page(titles, [str(one["text"]) for one in passages], page)
         process, broken = _process(answer.assignment_id, item.pk, sources, first)
-    labels = {style["name"]: style["label"] for style in settings.get("styles", [])}
+    labels = {
+        style["name"]: translate_ready_made(style["label"]) for style in settings.get("styles", [])
+    }
     return Replay(
         answer=answer,
         submitted="\n\n".join(texts),

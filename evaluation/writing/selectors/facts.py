@@ -15,6 +15,7 @@ from django.utils.translation import gettext, gettext_noop, ngettext
 from django.utils.translation import gettext as _
 
 from annotation.models import Task
+from annotation.task_types.ready_made import translate_ready_made
 from crowdqc.numbers import count, interval, percent, plural, score, word
 from evaluation.charts import writing as charts_writing
 from evaluation.methods.core.units import RESAMPLED, too_few_units
@@ -127,7 +128,10 @@ class NamedFigures:
 def style_labels(task: Task) -> dict[str, str]:
     """The labels of the styles in the version in force."""
     settings = task.current.settings if task.current is not None else {}
-    return {str(row["name"]): str(row["label"]) for row in settings.get("styles", [])}
+    return {
+        str(row["name"]): translate_ready_made(str(row["label"]))
+        for row in settings.get("styles", [])
+    }
 
 
 def figures_of(task: Task, run: Run, view: str) -> NamedFigures:

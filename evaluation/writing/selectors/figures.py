@@ -11,7 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_noop
 
-from crowdqc.numbers import count, percent, plural, score
+from crowdqc.numbers import count, mid_sentence, percent, plural, score
 from evaluation.charts import writing as charts
 from evaluation.charts.writing import SOURCES, ByRank
 from evaluation.results.cells import Cell, bold, note_below
@@ -121,7 +121,9 @@ def _key_figures(told: NamedFigures, everyone: dict[str, Row | None]) -> Iterato
         for group, row in everyone.items():
             if row is not None and row[name].get("mean") is not None:
                 digits = 0 if name == "words" else 1
-                parts.append((group_label(group).lower(), mean_of(row[name], _topics(row), digits)))
+                parts.append(
+                    (mid_sentence(group_label(group)), mean_of(row[name], _topics(row), digits))
+                )
         if parts:
             first, rest = parts[0], parts[1:]
             yield {
@@ -169,10 +171,10 @@ def _distribution(
 ) -> Panel:
     named = [(group, row[name]["histogram"], row[name]["median"]) for group, row in rows]
     title = gettext("%(measure)s a response, %(style)s") % {
-        "measure": what.lower(),
-        "style": style.lower(),
+        "measure": mid_sentence(gettext(what)),
+        "style": mid_sentence(style),
     }
-    return Panel(what, charts.distribution(named, told.edges(name), what=title))
+    return Panel(gettext(what), charts.distribution(named, told.edges(name), what=title))
 
 
 def _general_table(told: NamedFigures) -> ResultTable:
@@ -340,7 +342,7 @@ def reuse(told: NamedFigures) -> dict[str, Any]:
                     edges,
                     threshold=threshold,
                     what=gettext("Cumulated share of statements, %(style)s")
-                    % {"style": label.lower()},
+                    % {"style": mid_sentence(label)},
                 ),
             )
             for label, rows in cells
@@ -352,7 +354,10 @@ def reuse(told: NamedFigures) -> dict[str, Any]:
             "BLEU",
             edges,
             [
-                (f"{label}, {group_label(group).lower()}", [percent(v) for v in row["cumulative"]])
+                (
+                    f"{label}, {mid_sentence(group_label(group))}",
+                    [percent(v) for v in row["cumulative"]],
+                )
                 for label, rows in cells
                 for group, row in rows
             ],
@@ -399,7 +404,7 @@ def citations(told: NamedFigures) -> dict[str, Any]:
                     [(group, row["density"], row["first"]["value"]) for group, row in rows],
                     top=1.08 * top,
                     what=gettext("Density of citations over the text, %(style)s")
-                    % {"style": label.lower()},
+                    % {"style": mid_sentence(label)},
                 ),
             )
             for label, rows in cells
@@ -422,7 +427,10 @@ def citations(told: NamedFigures) -> dict[str, Any]:
             gettext("Part of the text"),
             edges,
             [
-                (f"{label}, {group_label(group).lower()}", [score(v, 2) for v in row["density"]])
+                (
+                    f"{label}, {mid_sentence(group_label(group))}",
+                    [score(v, 2) for v in row["density"]],
+                )
                 for label, rows in cells
                 for group, row in rows
             ],

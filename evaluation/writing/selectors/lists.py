@@ -21,7 +21,8 @@ from django.utils.translation import gettext, gettext_lazy, gettext_noop
 from django.utils.translation import gettext as _
 
 from annotation.models import Answer, Task
-from crowdqc.numbers import MINUS, clock, count, percent, plural, score
+from annotation.task_types.ready_made import translate_ready_made
+from crowdqc.numbers import MINUS, clock, count, mid_sentence, percent, plural, score
 from evaluation.charts import writing as charts_writing
 from evaluation.methods.writing.signals import PARAMETERS
 from evaluation.models import AnswerScore, Run
@@ -457,7 +458,7 @@ def questionnaires(task: Task, told: NamedFigures) -> dict[str, Any]:
             if row["first"].startswith(f"{form}.") and {row["first"], row["second"]} <= set(asked)
         ]
         if questions:
-            said = _("Spearman’s ρ between questions, %(title)s") % {"title": title.lower()}
+            said = _("Spearman’s ρ between questions, %(title)s") % {"title": mid_sentence(title)}
             look = "data two-line small"
             table = pairs and plain_table(said, CORRELATIONS, pairs, classes=look)
             parts.append({"title": title, "questions": questions, "pairs": table})
@@ -465,7 +466,9 @@ def questionnaires(task: Task, told: NamedFigures) -> dict[str, Any]:
 
 
 def _question(told: NamedFigures, row: Any, rows: list[Mapping[str, Any]]) -> dict[str, Any]:
-    named = {int(point["value"]): str(point["label"]) for point in row["points"]}
+    named = {
+        int(point["value"]): translate_ready_made(str(point["label"])) for point in row["points"]
+    }
     points = list(rows[0]["points"]) if rows else []
     made = []
     for one in rows:
@@ -491,7 +494,7 @@ def _question(told: NamedFigures, row: Any, rows: list[Mapping[str, Any]]) -> di
     heads += [str(p) for p in points if p not in named]
     plot, numbers = Column("", _("Columns, a point each"), Format.PLOT), [_("Mean"), _("Answers")]
     return {
-        "label": row["label"],
+        "label": translate_ready_made(row["label"]),
         "question": row["question"],
         "table": matrix_table(
             row["question"],
@@ -532,7 +535,9 @@ def _correlation(row: Mapping[str, Any], asked: Mapping[str, Any]) -> Correlatio
         if low is not None
         else ""
     )
-    first, second = (asked[row[name]][1]["label"] for name in ("first", "second"))
+    first, second = (
+        translate_ready_made(asked[row[name]][1]["label"]) for name in ("first", "second")
+    )
     return CorrelationRow(
         _("%(first)s and %(second)s") % {"first": first, "second": second.lower()},
         EstimateInWords(score(row["rho"], 2), ends, row["reason"]),

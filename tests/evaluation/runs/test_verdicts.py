@@ -49,7 +49,7 @@ class Row:
 def first(*ranks: tuple[int, int] | None, others: tuple[Row, ...] = ()) -> Verdict:
     """Who is first of A, B, C ... whose best and worst possible ranks are these."""
     rows = [Row(name, *(span or (None, None))) for name, span in zip("ABCDEF", ranks, strict=False)]
-    return first_place([*rows, *others], noun="systems", by="9 votes")
+    return first_place([*rows, *others], noun="system", by="9 votes")
 
 
 def share(name: str, low: float | None, high: float | None, estimate: float = 0.5) -> SourceMean:
@@ -73,20 +73,23 @@ def side(low: float, high: float) -> dict[str, Any]:
         (first((1, 1), (2, 2)), "A is first. B is second."),
         (first((1, 1), (2, 2), (3, 4), (3, 4)), "A is first. B is second."),
         (first((1, 1), (2, 3), (3, 4), (3, 4)), "A is first."),
-        (first((1, 1), (2, 3), (2, 3), (4, 4)), "A is first. B and C can be second."),
+        (
+            first((1, 1), (2, 3), (2, 3), (4, 4)),
+            "A is first. B and C come next and cannot be told apart.",
+        ),
         (first((1, 1), (2, 3), (2, 3)), "A is first."),
         (
             first((1, 2), (1, 2)),
             "A and B may both be the best: 9 votes are too few to say which.",
         ),
-        (first(*[(1, 4)] * 4), "Any of these four systems may be the best: 9 votes are too few"),
+        (first(*[(1, 4)] * 4), "Any of these 4 systems may be the best: 9 votes are too few"),
         (
             first((1, 2), (1, 2), (3, 3)),
-            "A and B may both be the best (9 votes are too few to say). C is third.",
+            "A and B may both be the best: 9 votes are too few to say which.",
         ),
         (
             first((1, 2), (1, 2), (3, 3), (4, 4)),
-            "A and B may both be the best (9 votes are too few to say). C is third.",
+            "A and B may both be the best: 9 votes are too few to say which.",
         ),
         (
             first((1, 2), (1, 3), (2, 3)),
@@ -98,7 +101,7 @@ def side(low: float, high: float) -> dict[str, Any]:
         ),
         (
             first((1, 4), (1, 4), (1, 5), (1, 5), (3, 6), (5, 6)),
-            "Four systems may all be the best: 9 votes are too few to say which.",
+            "4 systems may all be the best: 9 votes are too few to say which.",
         ),
         (highest([share("A", 0.1, 0.2)], "win rate"), "Only A has a win rate"),
         (

@@ -24,6 +24,7 @@ from annotation.task_types.pairwise.texts import (
     design_of,
     texts_of,
 )
+from annotation.task_types.ready_made import translate_ready_made
 
 TOPICS_PER_PAGE, PAIRS_PER_PAGE = 10, 50
 BEGINNING = 60  # characters of a text by which it is known in a list
@@ -210,7 +211,10 @@ class PairBuild:
     @property
     def gold_rows(self) -> list[dict[str, Any]]:
         """Attention pairs with the expected sides, as stored (first text on the left)."""
-        labels = {row["name"]: row["label"] for row in self.version.settings["dimensions"]}
+        labels = {
+            row["name"]: translate_ready_made(row["label"])
+            for row in self.version.settings["dimensions"]
+        }
         return [
             {
                 "item": item,

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import ngettext, pgettext
 
 from annotation.accounts.projects.actions import current_consent_text, is_usual_consent
 from annotation.authoring.selectors.builder.frame import Build
@@ -157,7 +157,11 @@ class Publishing:
                 "%(needed)s workers are needed per %(noun)s; %(able)s can take the task.",
                 "%(needed)s workers are needed per %(noun)s; %(able)s can take the task.",
                 self.workers,
-            ) % {"needed": version.redundancy, "noun": self.build.noun, "able": self.workers}
+            ) % {
+                "needed": version.redundancy,
+                "noun": pgettext("noun", self.build.noun),
+                "able": self.workers,
+            }
             found.append(
                 Gap(said, _("Invite workers"), reverse("invitation_new", args=[project.pk]))
             )

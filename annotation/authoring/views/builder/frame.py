@@ -8,6 +8,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import get_task, open_to_viewers
@@ -253,7 +254,7 @@ def task_preview(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
     segments = [
         {
             "state": "current" if n + 1 == number else "done" if n + 1 < number else "open",
-            "label": f"{build.noun.capitalize()} {n + 1}",
+            "label": f"{pgettext('noun', build.noun).capitalize()} {n + 1}",
             "url": f"?n={n + 1}{keep}",
         }
         for n in range(first, min(first + size, build.questions))

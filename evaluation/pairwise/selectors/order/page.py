@@ -161,8 +161,7 @@ def order(run: Run, asked: Sequence[AskedDimension]) -> dict[str, Any] | None:
         "findings": order_findings(run, sides, drifts),
         "notes": _notes(sides, drifts, straight),
         # what intervals draw anew, one and many
-        "unit": translate_stored(units[:-1]),
-        "units": translate_stored(units),
+        "unit": units[:-1],
         # the correction of the dimensions' intervals, or ""
         "side_how": correction_in_words(sides),
         "drift_how": correction_in_words(drifts),

@@ -61,7 +61,7 @@ def _place_of(told: Told, rows: Sequence[SystemRow], dimension: str, votes: int)
     if not controlled or not place.first:
         return place
     equal = ordered([row for row in equal if row.controlled is not None])
-    held = first_place(equal, noun="systems", by="")
+    held = first_place(equal, noun="system", by="")
     if place.sure and held.first != place.first:
         return replace(place, sentence=_by_votes(place, held), sure=False)
     return replace(place, note=" ".join(said for said in (place.note, _equal(place, held)) if said))
@@ -81,7 +81,7 @@ def beside_all(place: Place, told: Told, together: Sequence[SystemRow], dimensio
 
 def _equal(place: Place, held: Place) -> str:
     """Who can be first at equal length and style, beside who can be by the votes."""
-    told = {"names": named(held.first, "systems", begins=False)}
+    told = {"names": named(held.first, "system")}
     if not held.first:
         return _("Who would be first at equal length and style is not known.")
     if set(held.first) == set(place.first):
@@ -98,7 +98,7 @@ def _equal(place: Place, held: Place) -> str:
 def _by_votes(place: Place, held: Place) -> str:
     """Who is first by the votes where the controlled score does not say the same."""
     name = place.first[0]
-    told = {"name": name, "other": named(held.first, "systems", begins=False)}
+    told = {"name": name, "other": named(held.first, "system")}
     if held.sure:
         return (
             _("%(name)s is first by the votes. At equal length and style, %(other)s is first.")

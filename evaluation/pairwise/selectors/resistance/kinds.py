@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from crowdqc.files.cells import csv_text
-from crowdqc.numbers import interval, plural, score, word
+from crowdqc.numbers import interval, mid_sentence, plural, score, word
 from evaluation.charts import boards as charts
 from evaluation.methods.pairwise.strata import DIFFICULTY
 from evaluation.pairwise.columns import FIRST, VOTES
@@ -104,7 +104,7 @@ def _kinds_by_column(
         "Intervals and ranks hold for these %(boards)s boards at once (95%%). Scores "
         "are against the average system of the same kind."
     ) % {"boards": word(boards)}
-    title = _("Bradley-Terry score by %(by)s, with 95%% CIs") % {"by": label.lower()}
+    title = _("Bradley-Terry score by %(by)s, with 95%% CIs") % {"by": mid_sentence(label)}
     axis = charts.forest_axis(scale)
     table = ResultTable(title, KINDS, groups, axis=axis, classes=f"{BOARD} kinds")
     return KindsBy(label, table, note=note, shifts=said)
