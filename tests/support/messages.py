@@ -47,6 +47,7 @@ NOUN = re.compile(
     r"|noun=(?=\"))(.*)",
     re.MULTILINE,
 )
+GIVEN = re.compile(r"^\s+(?:answer|new)_noun\b[^=\n]*= (.*)", re.MULTILINE)
 SEARCHED = ("annotation", "crowdqc", "evaluation", "templates", "static/js")
 
 
@@ -87,6 +88,7 @@ def _found_in(raw: str, path: str) -> list[tuple[str | None, tuple[str, ...]]]:
     if not path.startswith("evaluation/methods/"):
         for noun in nouns(raw):
             rows += [("noun", (noun,)), ("nouns", (f"{noun}s",)), (None, _counts(noun, ""))]
+        rows += [(None, _counts(f"new {noun}", "")) for noun in nouns(raw, GIVEN)]
     return rows
 
 
@@ -109,9 +111,9 @@ def _texts_in(node: ast.expr) -> list[str]:
     return [node.value] if isinstance(node, ast.Constant) and isinstance(node.value, str) else []
 
 
-def nouns(raw: str) -> list[str]:
+def nouns(raw: str, pattern: re.Pattern[str] = NOUN) -> list[str]:
     """What is counted and named: a task's items, what is given to them, rows of boards."""
-    return [noun for line in NOUN.findall(raw) for noun in re.findall(r'"(\w[\w ]*)"', line)]
+    return [noun for line in pattern.findall(raw) for noun in re.findall(r'"(\w[\w ]*)"', line)]
 
 
 # What templatize makes of the tags; around them stands no code at all.

@@ -9,8 +9,10 @@ import io
 import json
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
+from html import unescape
 from io import StringIO
 from pathlib import Path
 from statistics import mean
@@ -21,7 +23,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.models import Count, F, Q, Sum
 from django.test import override_settings
-from django.utils import timezone
+from django.utils import timezone, translation
 from playwright.sync_api import Browser, expect
 from pypdf import PdfReader
 from pytest_django.live_server_helper import LiveServer
@@ -42,7 +44,9 @@ from annotation.models import (
     Task,
     User,
 )
+from annotation.templatetags import crowdqc as tags
 from annotation.work.selectors import log, speed
+from crowdqc import numbers
 from crowdqc.numbers import score
 from evaluation.bundles import report
 from evaluation.bundles import writing as bundle
@@ -52,11 +56,13 @@ from evaluation.management.commands.load_demo import BOARD
 from evaluation.models import LiveEvaluation, Run, RunFigure, RunState, SystemScore, WorkerScore
 from evaluation.runs import engine as runs
 from tests.security import erasure_rounds
-from tests.support import crawl
+from tests.support import crawl, messages
 from tests.support.fits import small_fits
 from tests.support.pages import findings_in
 
 pytestmark = [pytest.mark.slow]
+MOST_OF_A_KIND = 4  # pages of one address that differ in numbers alone
+LEFT_OUT = re.compile(r"^/static/|logout|/docs/|/api/|export|/table|\.(csv|jsonl?|svg)|format=")
 
 
 def load(**options: Any) -> str:
@@ -231,6 +237,47 @@ def test_the_study_s_core_is_there_and_tells_careful_judges_and_good_texts_apart
     systems = SystemScore.objects.filter(run=core, dimension="quality_overall")
     order = [str(one.system) for one in systems.order_by("-estimate")]
     assert order[0] == "Orrery-M, sources first" and order[-1] == "Pellet-3B, one pass"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("language", messages.LANGUAGES)
+def test_what_pages_count_and_name_is_translated(
+    told: str, client: Any, language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nouns come from settings, types and tables, so no page shows that a catalogue lacks one."""
+    owner = User.objects.get(username="requester")
+    User.objects.filter(pk=owner.pk).update(language=language)
+    client.force_login(owner)
+    kept, lacking = messages.read(language, "django"), dict[tuple[str | None, str], str]()
+    page = ""
+
+    def note(text: str, context: str | None = None) -> None:
+        if text and translation.get_language() == language and kept.get(text, context) is None:
+            lacking.setdefault((context, text), page)
+
+    def ngettext(one: str, many: str, number: int) -> str:
+        note(one)
+        return translation.ngettext(one, many, number)
+
+    def pgettext(context: str, text: str) -> str:
+        note(text, context)
+        return translation.pgettext(context, text)
+
+    monkeypatch.setattr(numbers, "ngettext", ngettext)
+    monkeypatch.setattr(numbers, "pgettext", pgettext)
+    monkeypatch.setattr(tags, "pgettext", pgettext)
+    waiting, shapes, seen = ["/projects/"], Counter[str](), set[str]()
+    while waiting:
+        page = waiting.pop(0)
+        shapes[shape := re.sub(r"\d+", "N", page.split("?")[0])] += 1
+        if page in seen or shapes[shape] > MOST_OF_A_KIND or LEFT_OUT.search(page):
+            continue
+        seen.add(page)
+        shown = client.get(page)
+        if shown.get("Content-Type", "").startswith("text/html"):
+            waiting += map(unescape, re.findall(r'href="(/[^"#]+)', shown.content.decode()))
+    assert len(seen) > 60
+    assert lacking == {}
 
 
 @pytest.mark.django_db
