@@ -13,7 +13,7 @@ from crowdqc.web.terms import Words
 from evaluation.methods.core.ranking import leaders
 from evaluation.methods.workers.claims import LEAST_COMPARED, median_claim
 from evaluation.results.findings import Finding, Severity
-from evaluation.results.stored_texts import translate_stored, values_in
+from evaluation.results.stored_texts import values_in
 from evaluation.runs.messages import MESSAGES
 
 Told = Mapping[str, Any]

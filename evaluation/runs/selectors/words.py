@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.urls import NoReverseMatch, reverse
-from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from annotation.models import Task
