@@ -324,10 +324,15 @@ def long_date(value: date, *, year: bool = True) -> str:
     return dateformat.format(value, gettext("j F Y") if year else gettext("j F"))
 
 
+def month(value: date) -> str:
+    """Format a month, like ``November 2026``."""
+    return dateformat.format(value, gettext("F Y"))
+
+
 def moment(value: datetime | None) -> str:
     """Format a time with its date, like ``21 Nov 08:12``."""
     if value is None:
-        return NONE
+        return gettext("none")
     local = timezone.localtime(value) if timezone.is_aware(value) else value
     return f"{short_date(local, today=timezone.localdate())} {local:%H:%M}"
 

@@ -60,6 +60,8 @@ class ImportFile(models.Model):
     turn = models.PositiveIntegerField(default=0)
     uploaded_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     uploaded_at = models.DateTimeField(auto_now_add=True)
+    # In which its rows are checked; English for a program.
+    language = models.CharField(max_length=10, blank=True, default="", db_default="")
     imported_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     imported_at = models.DateTimeField(null=True, blank=True)
     report = models.JSONField(default=dict, blank=True)

@@ -75,7 +75,7 @@ def counts(recruitment: Recruitment) -> list[State]:
         approved=Count("pk", filter=Q(status="APPROVED")),
     )
     rows = [
-        ("came", "open", n["all"]),
+        (_("came"), "open", n["all"]),
         (_("in progress"), "running", n["leased"]),
         (_("handed in"), "done", n["submitted"]),
         (_("left before"), "draft", n["left"]),

@@ -23,7 +23,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from annotation import hooks
+from annotation.accounts.security.log import name_browser
 from annotation.models import Task
+from annotation.payouts.notes import translate_note
+from annotation.payouts.selectors.ledger import parse_month
 from annotation.records.installation_state import current_state
 from annotation.task_types.ready_made import translate_ready_made
 from crowdqc import numbers
@@ -124,7 +127,7 @@ def percent(value: numbers.Number | None, digits: int = 0) -> str:
 def share(part: numbers.Number | None, whole: numbers.Number | None, digits: int = 0) -> str:
     """Format the share of a part in a whole, like ``78%``; "none" for a share of nothing."""
     if part is None or not whole:
-        return numbers.NONE
+        return _("none")
     return numbers.percent(float(part) / float(whole), digits)
 
 
@@ -226,6 +229,25 @@ def plural(value: numbers.Number, forms: str) -> str:
     return numbers.plural(value, one, many or None)
 
 
+@register.filter("note")
+def note_of_books(text: str) -> str:
+    """Return a note of the books in the reader's language."""
+    return translate_note(text)
+
+
+@register.filter("month")
+def month_name(month: str) -> str:
+    """``November 2026`` for ``2026-11``."""
+    day = parse_month(month)
+    return numbers.month(day) if day else month
+
+
+@register.filter
+def browser(stored: str) -> str:
+    """Return a stored browser in the reader's language."""
+    return name_browser(stored)
+
+
 @register.filter
 def named(noun: str) -> str:
     """Translate the noun of a task type's item, such as ``question``."""
@@ -275,7 +297,7 @@ def part(sentence: str, number: int) -> str:
 @register.filter
 def short_hash(value: str | None) -> str:
     """The first eight characters of a hash."""
-    return (value or numbers.NONE)[:8]
+    return value[:8] if value else _("none")
 
 
 # Marks -----------------------------------------------------------------------------------------

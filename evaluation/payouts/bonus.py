@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from annotation.models import PayoutRule
+from annotation.payouts.notes import english
 from crowdqc.money import as_decimal, round_money
 from crowdqc.numbers import duration, money, plain_decimal
 from crowdqc.numbers import score as digits
@@ -54,6 +55,7 @@ class Frame:
         return (self.given or {}).get(worker, ZERO)
 
 
+@english
 def apply_rule(rule: PayoutRule, payees: Sequence[Payee], frame: Frame) -> list[Bonus]:
     """The bonus of every line, in their order; the order itself changes nobody's total share."""
     steps = [_add_flat(rule, one, _by_step(rule, one, frame)) for one in payees]
@@ -88,7 +90,7 @@ def _by_step(rule: PayoutRule, one: Payee, frame: Frame) -> Bonus:
         reached = f"within the first {step['at']}" if step else ""
     else:
         low = score.low or 0.0
-        told = f"lower end {digits(low)} of the {By(rule.bonus_by).value}"
+        told = f"lower end {digits(low)}"
         step = next((row for row in rule.steps if low >= row["at"]), None)
         reached = f"reaches {digits(step['at'])}" if step else ""
     if step is None:

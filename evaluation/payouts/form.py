@@ -15,6 +15,7 @@ from annotation.models import PayoutBatch, PayoutLine, PayoutRule, Task, User
 from annotation.payouts.actions.proposals import MIN_REASON, REASONS, ProposedLine, propose_payout
 from annotation.payouts.actions.reasons import MIN_LESS
 from annotation.payouts.actions.rules import STILL_COUNT, why_not_base
+from annotation.payouts.notes import english
 from annotation.payouts.selectors.proposals import bonus_given
 from crowdqc.errors import Invalid
 from crowdqc.money import NotAnAmount, parse_amount
@@ -350,6 +351,7 @@ def _line(draft: DraftLine, terms: Terms) -> ProposedLine | None:
     )
 
 
+@english
 def _note(draft: DraftLine, bonus: Decimal, terms: Terms) -> str:
     """Why this bonus: in the rule's words, or that a person wrote another one."""
     if not bonus or not terms.pays_bonus:

@@ -11,12 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext, gettext_lazy, gettext_noop
 
 from annotation.files.reading.importer import CheckedRows
 from annotation.formats.imports.tables.base import TableReader
 from annotation.formats.registry import READERS
 from crowdqc.numbers import plural
+from crowdqc.web.terms import Words
 from evaluation.methods.aqer.method import METHOD as aqer_method
 from evaluation.methods.core.memory import Size
 from evaluation.methods.core.params import Method
@@ -39,7 +40,7 @@ class Kind:
     """
 
     reader: TableReader
-    needs: str
+    needs: Words
     tells: str
     lines: str  # of an example
     votes: str
@@ -186,7 +187,7 @@ KINDS: dict[str, Kind] = {
         ),
         Kind(
             READERS["label_matrix"],
-            "item, a column per worker",
+            gettext_lazy("item, a column per worker"),
             gettext_noop(
                 "The same, from a row per item and a column per worker, or the other way round."
             ),

@@ -18,7 +18,7 @@ from annotation.formats.uploads.selectors import (
 )
 from annotation.formats.uploads.staging import ACTIVE, IS_CHATS
 from annotation.models import ImportFile, Membership, Project, Role, User
-from crowdqc.numbers import mid_sentence, plural
+from crowdqc.numbers import count, mid_sentence, plural
 from evaluation.score_table.kinds import KINDS, Kind, reason_of_one_column
 
 State = ImportFile.State
@@ -56,7 +56,7 @@ def reason_against(file: ImportFile) -> str:
 def _unread_sentence(file: ImportFile) -> str:
     if reason := file.sheet.get("reason"):
         return str(reason)
-    names = [one["label"].lower() for one in file.found["unmapped"]]
+    names = [inline(one["label"]) for one in file.found["unmapped"]]
     return KINDS[file.kind].reader.unread_sentence(file.found["mapping"], names)
 
 
@@ -113,7 +113,7 @@ def frame(file: ImportFile) -> dict[str, Any]:
         "problems": shown,
         "left": rows - used,
         "more": found["all_problems"] + found["repeated"] - len(shown),
-        "missing": [one["label"].lower() for one in found["unmapped"]],
+        "missing": [inline(one["label"]) for one in found["unmapped"]],
         "can_score": bool(found["new"]) and not about["cannot"],
         "about": about,
         "notes": found["notes"],
@@ -158,17 +158,17 @@ def scoring(file: ImportFile) -> dict[str, Any]:
 def _at_work(file: ImportFile) -> tuple[str, str, str]:
     if arriving := arriving_sentence(file):
         return "running", file.get_state_display(), arriving
-    count = (
+    rows = (
         gettext("%(done)s of %(total)s rows")
-        % {"done": f"{file.done:,}", "total": f"{file.total:,}"}
+        % {"done": count(file.done), "total": count(file.total)}
         if file.total
-        else gettext("%(done)s rows") % {"done": f"{file.done:,}"}
+        else gettext("%(done)s rows") % {"done": count(file.done)}
     )
     if file.state == State.IMPORTING:
         return (
             "running",
             gettext("Writing the task"),
-            gettext("%(count)s checked. You can close this page.") % {"count": count},
+            gettext("%(count)s checked. You can close this page.") % {"count": rows},
         )
     return (
         "running",
@@ -178,7 +178,7 @@ def _at_work(file: ImportFile) -> tuple[str, str, str]:
             if file.state == State.CHECKING
             else gettext("%(count)s read.")
         )
-        % {"count": count},
+        % {"count": rows},
     )
 
 
@@ -224,7 +224,7 @@ def _state(file: ImportFile, rows: int, used: int, about: dict[str, Any]) -> tup
     return (
         "waiting",
         gettext("Ready to score"),
-        said % {"rows": read, "used": f"{used:,}", "left": f"{left:,}", "kind": kind},
+        said % {"rows": read, "used": count(used), "left": count(left), "kind": kind},
     )
 
 

@@ -17,6 +17,7 @@ from django.db import connection, transaction
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.accounts.signing import selectors
 from annotation.models import Project, SecurityEvent, User
@@ -27,6 +28,7 @@ Kind = SecurityEvent.Kind
 BOUNDED = (Kind.FAILED, Kind.LOCKED, Kind.FACTOR_FAILED)
 MAX_ROWS = 200  # rows an hour that tell failures apart by address
 SWEEP_AT_ONCE = 10_000
+PROGRAM = gettext_noop("A program")  # anything that is no known browser
 
 
 def log_event(
@@ -87,16 +89,22 @@ def request_address(request: HttpRequest | None) -> str:
 
 
 def describe_browser(request: HttpRequest | None) -> str:
-    """Return browser and system, as "Firefox on Linux"."""
+    """Return browser and system in English, as "Firefox on Linux"; see ``name_browser``."""
     said = str(getattr(request, "META", {}).get("HTTP_USER_AGENT", ""))
     browser, system = selectors.browser_and_system(said)
     if not browser:
-        return _("A program") if said else ""
-    return (
-        _("%(browser)s on %(system)s") % {"browser": browser, "system": system}
-        if system
-        else browser
-    )
+        return PROGRAM if said else ""
+    return f"{browser} on {system}" if system else browser
+
+
+def name_browser(stored: str) -> str:
+    """Return a stored browser in the reader's language; older rows hold their writer's."""
+    first, _space, _rest = stored.partition(" ")
+    browsers = {name for _sign, name in selectors.BROWSERS}
+    system = next((name for _sign, name in selectors.SYSTEMS if stored.endswith(f" {name}")), "")
+    if first in browsers and system:
+        return _("%(browser)s on %(system)s") % {"browser": first, "system": system}
+    return _(PROGRAM) if stored and first not in browsers else stored
 
 
 def delete_old_events(now: dt.datetime | None = None) -> int:

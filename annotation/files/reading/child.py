@@ -14,6 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from annotation.files.reading.limits import Limits
@@ -32,7 +33,8 @@ def read_apart(kind: str, file: IO[bytes], limits: Limits) -> tuple[dict[str, An
     ``kind`` is "parquet", "arrow" or "workbook". Raises Invalid, also while rows are read.
     """
     file.seek(0)
-    bounds = json.dumps({"kind": kind, **asdict(limits), "memory": MEMORY, "seconds": SECONDS})
+    told = {"kind": kind, "language": get_language(), "memory": MEMORY, "seconds": SECONDS}
+    bounds = json.dumps({**told, **asdict(limits)})
     child = subprocess.Popen(  # noqa: S603 (our own module, and numbers)
         [sys.executable, "-m", "annotation.files.reading.child_process", bounds],
         stdin=file,
@@ -40,9 +42,9 @@ def read_apart(kind: str, file: IO[bytes], limits: Limits) -> tuple[dict[str, An
         stderr=subprocess.DEVNULL,
         cwd=ROOT,
     )
-    told = _read_output(child, file)
-    first: dict[str, Any] = next(told)
-    return first, (row for rows in told for row in rows)
+    lines = _read_output(child, file)
+    first: dict[str, Any] = next(lines)
+    return first, (row for rows in lines for row in rows)
 
 
 def _read_output(child: subprocess.Popen[bytes], file: IO[bytes]) -> Iterator[Any]:

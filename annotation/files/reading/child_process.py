@@ -12,9 +12,12 @@ import resource
 import sys
 from collections.abc import Iterator
 from itertools import chain, islice
+from pathlib import Path
 from typing import Any
 
+from django.apps import apps
 from django.conf import settings
+from django.utils import translation
 from django.utils.translation import gettext as _
 
 from annotation.files.reading.limits import (
@@ -28,6 +31,7 @@ from annotation.files.reading.limits import (
 from annotation.files.reading.values import as_text
 from crowdqc.errors import Invalid
 
+LOCALE = Path(__file__).resolve().parents[3] / "locale"
 LOOKED = 10  # rows in which the names of the columns are looked for
 SHEETS = ((2, 2), (2, 1), (1, 1))  # rows, and values in each, that a sheet should have
 BATCH = 500  # rows that are unpacked at a time
@@ -35,8 +39,11 @@ BATCH = 500  # rows that are unpacked at a time
 
 def main(told: dict[str, Any]) -> None:
     """Read the file on standard input and print its rows, or the error, as lines of JSON."""
-    # Whoever reads files reads English; the application's settings would take a second to load.
-    settings.configure(USE_I18N=False)
+    # The application's settings would take a second to load.
+    language = told.pop("language") or "en"
+    settings.configure(USE_I18N=not language.startswith("en"), LOCALE_PATHS=[LOCALE])
+    apps.populate(())
+    translation.activate(language)
     kind, memory, seconds = told.pop("kind"), told.pop("memory"), told.pop("seconds")
     limits = Limits(**told)
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
@@ -62,8 +69,8 @@ def _read_workbook(limits: Limits, memory: int) -> None:
     except Invalid as refused:
         write_line({"wrong": refused.message, "mend": refused.fields["file"]})
     except (python_calamine.CalamineError, OSError, ValueError) as error:
-        wrong = f"The workbook cannot be read: {str(error)[:300]}."
-        write_line({"wrong": wrong, "mend": "Save it again, or as CSV (UTF-8)."})
+        wrong = _("The workbook cannot be read: %(error)s.") % {"error": str(error)[:300]}
+        write_line({"wrong": wrong, "mend": _("Save it again, or as CSV (UTF-8).")})
 
 
 def _read_sheet(book: Any, limits: Limits) -> None:
@@ -80,7 +87,9 @@ def _read_sheet(book: Any, limits: Limits) -> None:
         if sum(sum(cell != "" for cell in row) >= width for _, row in looked) >= least:
             break
     else:
-        raise Invalid("The workbook holds no rows.", fields={"file": "Choose a file with rows."})
+        raise Invalid(
+            _("The workbook holds no rows."), fields={"file": _("Choose a file with rows.")}
+        )
     titles = _title_rows([row for _, row in looked])
     begins, head = looked[titles]
     columns = [_cell_text(cell).strip() for cell in head]
@@ -181,8 +190,9 @@ def _read_columns(kind: str, limits: Limits, memory: int) -> None:
     except (pyarrow.ArrowException, OSError, ValueError, UnicodeDecodeError) as error:
         if isinstance(error, pyarrow.ArrowMemoryError):
             raise
-        wrong = f"The file cannot be read as {kind}: {str(error)[:300]}."
-        write_line({"wrong": wrong, "mend": "Write it again."})
+        wrong = _("The file cannot be read as %(kind)s: %(error)s.")
+        wrong %= {"kind": kind, "error": str(error)[:300]}
+        write_line({"wrong": wrong, "mend": _("Write it again.")})
 
 
 def _mapped() -> int:

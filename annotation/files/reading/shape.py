@@ -9,11 +9,14 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext_noop
+
 from annotation.files.reading.recognise import is_usual
 
 DELIMITERS = {
-    **{",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"},
-    **{"~": "tilde", "\x01": "control character 1", "::": "double colon"},
+    **{",": gettext_noop("comma"), ";": gettext_noop("semicolon"), "\t": gettext_noop("tab")},
+    **{"|": gettext_noop("vertical bar"), "~": gettext_noop("tilde")},
+    **{"\x01": gettext_noop("control character 1"), "::": gettext_noop("double colon")},
 }
 SHOWN_DELIMITERS = {f" {sign} ": name for sign, name in DELIMITERS.items()} | DELIMITERS
 USUAL_DELIMITERS = set(",;\t|")

@@ -463,7 +463,7 @@ def _delimited(
         "CSV",
         encoding.name,
         encoding.note,
-        SHOWN_DELIMITERS.get(shape.delimiter, shape.delimiter),
+        _(SHOWN_DELIMITERS.get(shape.delimiter, shape.delimiter)),
         [*filter(None, columns)],
         without_nameless(keys, events, notes),
         notes,
@@ -613,7 +613,7 @@ def _cells(
                 "columns": width,
             }
             mend = _("Put quotation marks around a value that holds a %(delimiters)s.") % {
-                "delimiters": SHOWN_DELIMITERS.get(shape.delimiter, shape.delimiter)
+                "delimiters": _(SHOWN_DELIMITERS.get(shape.delimiter, shape.delimiter))
             }
             yield Problem(line, "", shown, wrong, mend)
         elif values == head and width > 1:

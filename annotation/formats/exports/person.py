@@ -17,6 +17,7 @@ from django.db.models import Count, Model, OuterRef, Q, Subquery
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
+from annotation.accounts.security.log import name_browser
 from annotation.files.reading.recordings import EXTENSIONS
 from annotation.files.writing.tables import lines
 from annotation.models import (
@@ -477,7 +478,7 @@ def _security(user: User) -> Rows:
             "times": one.count,
             "project": one.project.name if one.project else "",
             "address": one.address,
-            "browser": one.agent,
+            "browser": name_browser(one.agent),
             **one.detail,
         }
         for one in rows.iterator(chunk_size=CHUNK)

@@ -22,7 +22,8 @@ from annotation.formats.imports.answers import (
 )
 from crowdqc.numbers import plural
 
-WHO, WHAT = "a worker or a system", "one way to say what it is about"
+WHO = gettext_lazy("a worker or a system")
+WHAT = gettext_lazy("one way to say what it is about")
 TRUTH = {"false": False, "0": False, "no": False, "true": True, "1": True, "yes": True}
 AUTHOR = (
     Field(

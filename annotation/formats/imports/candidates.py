@@ -32,7 +32,7 @@ from annotation.task_types.known import KnownField
 from crowdqc.numbers import plural
 
 WHENCE = "a system or an origin"
-ABOUT = "a topic or a query"
+ABOUT = gettext_lazy("a topic or a query")
 
 
 @dataclass(frozen=True)

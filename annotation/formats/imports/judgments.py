@@ -80,7 +80,8 @@ HEAD = (
     "position",
 )
 TAIL = ("answered_at", "counts", "reason", "excluded", "version", "meta")
-WHAT, WHO, JUDGED = "one way to say what was judged", "a worker or a system", "one of these"
+WHAT = gettext_lazy("one way to say what was judged")
+WHO, JUDGED = gettext_lazy("a worker or a system"), gettext_lazy("one of these")
 PAIR = (
     Field(
         "item_id",
@@ -136,13 +137,13 @@ AFTER = (
     Field("reason", gettext_lazy("Why it does not count")),
     Field("excluded", gettext_lazy("Its author is excluded")),
 )
-SAYS_PAIRS = (
+SAYS_PAIRS = gettext_lazy(
     "A judgment is first, neutral or second (a, tie, b) or the name of the winner, of the texts in "
     "these columns or of the pair as it is stored; or left, neutral or right, where the row says "
     "which text stood on the left. A model’s rows say its system instead of a worker; replicate "
     "tells repeated calls in the same order apart."
 )
-SAYS_RATINGS = (
+SAYS_RATINGS = gettext_lazy(
     "A rating is a point of its scale. A model’s rows say its system instead of a worker."
 )
 

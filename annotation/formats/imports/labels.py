@@ -44,7 +44,7 @@ from crowdqc.outbound import addresses
 MAX_META, MAX_COLUMNS = 2000, 100  # characters of a value that is kept, and columns
 MOST_OPEN = 20_000  # answers of which some rows are read
 MOST_SEEN = 10_000  # drafts whose values are remembered
-WHAT = "a text, or a file"
+WHAT = gettext_lazy("a text, or a file")
 SAID = ("label", "field", "start", "end")
 GOLD = ("gold_label", "truth", "true_label", "ground_truth", "expected")
 

@@ -105,7 +105,7 @@ def choices_of(task: Task, scale: AskedDimension | None, *, at_once: bool) -> li
         {
             "what": ALL,
             "title": _("All tables"),
-            "note": "one archive with a manifest",
+            "note": _("one archive with a manifest"),
             "formats": TABLES,
             "scale": None,
             "at_once": False,

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from django.db import models, transaction
 from django.utils import timezone
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from annotation.accounts import quotas
@@ -107,6 +108,7 @@ def _store_upload(
         sha256=digest.hexdigest(),
         stored=store(source.pieces(), kind="uploads"),
         uploaded_by=by,
+        language=get_language() or "",
     )
     record(by=by, project=project, action="upload.keep", on=file, kind=kind)
     enqueue(file.pk)
@@ -164,6 +166,7 @@ def keep_address(
         address=place.address,
         state=State.FETCHING,
         uploaded_by=by,
+        language=get_language() or "",
     )
     record(by=by, project=project, action="upload.fetch", on=file, kind=kind)
     enqueue(file.pk)
@@ -203,6 +206,7 @@ def begin_upload(
         state=State.UPLOADING,
         sheet={} if modified is None else {"modified": modified},
         uploaded_by=by,
+        language=get_language() or "",
     )
     record(by=by, project=project, action="upload.keep", on=file, kind=file.kind)
     return file

@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Model
-from django.utils import timezone
+from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -81,6 +82,11 @@ def process(file_id: int) -> str:
     file = _claim(file_id)
     if file is None:
         return "not mine"
+    with translation.override(file.language or settings.LANGUAGE_CODE):
+        return _advance(file)
+
+
+def _advance(file: ImportFile) -> str:
     try:
         with run_heartbeat(partial(_beat, file)):
             if file.state == State.FETCHING:
@@ -91,7 +97,7 @@ def process(file_id: int) -> str:
                 return State.IMPORTED
             _check(file)
     except Superseded:
-        logger.info("upload %s was taken over or removed", file_id)
+        logger.info("upload %s was taken over or removed", file.pk)
         return "not mine"
     except DomainError as refused:
         # What is wrong with the file itself; a check that the task refuses says so, too.

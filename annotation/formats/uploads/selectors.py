@@ -219,7 +219,7 @@ def _lines(report: Mapping[str, Any]) -> tuple[tuple[int, str, str], ...]:
 def _ready(file: ImportFile, unit: str) -> tuple[str, str, str]:
     found, rows = file.found, total(file)
     if found["unmapped"]:
-        names = ", ".join(one["label"].lower() for one in found["unmapped"])
+        names = ", ".join(numbers.mid_sentence(one["label"]) for one in found["unmapped"])
         return (
             "bad",
             str(NOTHING),

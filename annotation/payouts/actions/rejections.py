@@ -18,6 +18,7 @@ from annotation.records.actions.audit import record
 from annotation.records.cleaning import clean_text
 from annotation.work.actions.exclusions import count_overturned
 from crowdqc.errors import Conflict, Invalid, NotAllowed
+from crowdqc.numbers import long_date
 
 MAX_REPLY = 5000
 REMIND_EVERY = dt.timedelta(days=1)
@@ -49,7 +50,7 @@ def reply_to_rejection(*, by: User, rejection: Rejection, text: str) -> Rejectio
                 "from replying, write to the people who invited you: a manager may still "
                 "take the rejection back."
             )
-            % {"ended": f"{ended:%d %B %Y}"},
+            % {"ended": long_date(ended)},
             code="window-closed",
         )
     text = clean_text(text, "reply", MAX_REPLY)
@@ -73,7 +74,7 @@ def reply_to_rejection(*, by: User, rejection: Rejection, text: str) -> Rejectio
 
 def _owed(rejection: Rejection) -> dict[str, str]:
     day = timezone.localtime(rejection.answer_by)
-    return {"project": rejection.assignment.task.project.name, "day": f"{day:%d %B %Y}"}
+    return {"project": rejection.assignment.task.project.name, "day": long_date(day)}
 
 
 def _overdue(rejection: Rejection) -> str:

@@ -24,6 +24,7 @@ from annotation.models import (
 )
 from annotation.models.decisions import Decision, with_decision
 from annotation.payouts.actions.ledger import CORRECTION_PAYMENT, HAND
+from annotation.payouts.notes import english
 from annotation.payouts.selectors.payable import payable
 from annotation.payouts.selectors.statement_bookings import (
     UNDECIDED,
@@ -120,6 +121,7 @@ class _Known:
         ]
 
 
+@english
 def hold_against(
     task: Task, recruitment: Recruitment | None, reported: Reported
 ) -> list[dict[str, Any]]:
@@ -672,7 +674,7 @@ def _compared(
         note = _("booked back since %(taken_back)s lacked it") % {"taken_back": back[0]}
         return _row(row, "different", note, more, more_fee)
     if open_:
-        state = open_[0].get_state_display().lower()
+        state = str(open_[0].get_state_display()).lower()
         note = _("paid there, and here: %(state)s") % {"state": state}
         return _row(row, "different", note, more, more_fee)
     said = []

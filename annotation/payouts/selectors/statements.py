@@ -10,9 +10,10 @@ from django.core.paginator import Paginator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.models import Correction, Project, Recruitment, Statement
+from annotation.models import Correction, Payment, Project, Recruitment, Statement
 from annotation.payouts.selectors.statement_bookings import StatementBookings, row_key
 from crowdqc.money import as_decimal
+from crowdqc.numbers import mid_sentence
 
 PAGE = 50
 ZERO = Decimal(0)
@@ -107,6 +108,7 @@ def _row_of(statement: Statement, place: int, booked: StatementBookings) -> dict
     is_booked = booked.is_booked(statement, place)
     return {
         **row,
+        "paid_for": mid_sentence(Payment.WORDS.get(row["kind"], row["kind"])),
         "outcome": outcome,
         "place": place,
         "word": PAID_THERE if matching else OUTCOMES[outcome][0],

@@ -37,6 +37,7 @@ QUESTIONS = {
 PREFERS = "prefers"
 SIDES = ("A", "B", "")
 MAX_ANSWER = 10_000
+ALL = {pipeline.PEOPLE: gettext_noop("All people"), pipeline.MODELS: gettext_noop("All models")}
 LABELS = {pipeline.PEOPLE: "people", pipeline.MODELS: "models", pipeline.EVERYBODY: "combined"}
 
 
@@ -136,8 +137,11 @@ def choices(task: Task, items: list[Item]) -> list[tuple[str, str]]:
     }
     kinds = {kind for _, kind in authors}
     both = ((pipeline.PEOPLE, stages.PERSON), (pipeline.MODELS, stages.MODEL))
-    found = [(whose, f"All {LABELS[whose]}") for whose, kind in both if kind in kinds]
+    found = [(whose, gettext(ALL[whose])) for whose, kind in both if kind in kinds]
     if len(kinds) > 1:
-        found.append((pipeline.EVERYBODY, "People and models combined"))
-    ones = [(f"{pipeline.AUTHOR}{author}", f"Only {author}") for author, _ in sorted(authors)]
+        found.append((pipeline.EVERYBODY, gettext("People and models combined")))
+    ones = [
+        (f"{pipeline.AUTHOR}{author}", gettext("Only %(author)s") % {"author": author})
+        for author, _ in sorted(authors)
+    ]
     return found + ones

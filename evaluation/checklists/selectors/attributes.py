@@ -26,7 +26,7 @@ from evaluation.runs import schedules
 from evaluation.runs.selectors import lists as runs
 from evaluation.runs.selectors.verdicts import Verdict, sides_of_zero
 
-MEASURES = (("rouge", "ROUGE-L"), ("jaccard", "Jaccard"), ("cosine", "Cosine"))
+MEASURES = (("rouge", "ROUGE-L"), ("jaccard", "Jaccard"), ("cosine", gettext_noop("Cosine")))
 CONDITIONS = {
     method.ONE_PERSON: gettext_noop("One person"),
     method.ONE_MODEL: gettext_noop("One model"),
@@ -166,7 +166,7 @@ def _dimension(
         key = (row.system_id is not None, names[row.worker_id, row.system_id])
         held.setdefault(key, []).append(row.text)
     authors = [
-        (name, "model" if model else "person", texts)
+        (name, gettext("model") if model else gettext("person"), texts)
         for (model, name), texts in sorted(held.items())
     ]
     if told is None:
@@ -176,7 +176,7 @@ def _dimension(
 
 
 def _line(one: Mapping[str, Any]) -> dict[str, Any]:
-    cells = [(label, _cell(one[name])) for name, label in MEASURES]
+    cells = [(gettext(label), _cell(one[name])) for name, label in MEASURES]
     spread = one["spread"]
     words = ""
     if spread is not None:
@@ -198,7 +198,7 @@ def _line(one: Mapping[str, Any]) -> dict[str, Any]:
 
 def _cell(told: Mapping[str, Any]) -> dict[str, Any]:
     if told["estimate"] is None:
-        return {"value": "none", "interval": "", "reason": told["reason"]}
+        return {"value": gettext("none"), "interval": "", "reason": told["reason"]}
     inside = interval(told["low"], told["high"], 2) if told["low"] is not None else ""
     # A figure with its interval, or why there is none.
     return {"value": score(told["estimate"], 2), "interval": inside, "reason": told["reason"]}

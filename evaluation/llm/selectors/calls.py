@@ -99,7 +99,7 @@ def _short_error(call: LLMCall) -> str:
 
 
 def _seconds(milliseconds: int | None) -> str:
-    return "none" if milliseconds is None else duration(max(0.1, round(milliseconds / 1000, 1)))
+    return _("none") if milliseconds is None else duration(max(0.1, round(milliseconds / 1000, 1)))
 
 
 def totals(project: Project, filters: Filters, currency: str) -> list[dict[str, Any]]:

@@ -8,8 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 from django.db.models import Count, F, Max, Q
+from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
 
 from annotation.models import Organisation, Project
 from crowdqc.errors import Conflict, Missing
@@ -245,7 +245,7 @@ def budget_of(endpoint: Endpoint, currency: str) -> dict[str, Any]:
 
 
 def _budget(value: Decimal | None, currency: str) -> str:
-    return "none" if value is None else money(value, currency)
+    return gettext("none") if value is None else money(value, currency)
 
 
 def limits_of(endpoint: Endpoint) -> list[tuple[str, str]]:

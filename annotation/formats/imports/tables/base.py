@@ -13,6 +13,7 @@ from typing import Any
 
 from django.utils.text import get_text_list
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.files.reading.importer import (
     CheckedRows,
@@ -39,7 +40,8 @@ from annotation.files.reading.values import (
 from annotation.formats.imports.labels import MAX_COLUMNS, MAX_META
 from annotation.formats.imports.tables.summaries import summary_filter
 from crowdqc.files.json_input import Unreadable
-from crowdqc.numbers import plural
+from crowdqc.numbers import mid_sentence, plural
+from crowdqc.web.terms import Words
 
 NAMED = 5  # names that a page lists
 MAX_OFFERS = 50
@@ -85,7 +87,8 @@ class TableReader(Importer):
 
     unit: str  # what a row is
     vote: str = ""  # the field that says what was given; its cells may hold it within JSON
-    unread = "Keep as metadata"  # what becomes of a column that no field reads
+    # What becomes of a column that no field reads.
+    unread: Words = gettext_lazy("Keep as metadata")
     alike: tuple[tuple[str, ...], ...] = ()  # fields that name things, together where the same
 
     @abstractmethod
@@ -166,12 +169,12 @@ class TableReader(Importer):
 
     def lacks(self, mapping: Mapping[str, str]) -> str:
         """Say which columns are missing, like ``no worker, item column``; "" if none."""
-        names = ", ".join(str(one.label).lower() for one in missing(mapping, self.fields))
+        names = ", ".join(mid_sentence(one.label) for one in missing(mapping, self.fields))
         return _("no %(names)s") % {"names": names} if names else ""
 
     def unread_sentence(self, mapping: Mapping[str, str], unmapped: Sequence[str]) -> str:
         """Say which fields have no column, and which column each of the others has."""
-        labels = {one.name: str(one.label).lower() for one in self.fields}
+        labels = {one.name: mid_sentence(one.label) for one in self.fields}
         said = _("No column is read as %(names)s.") % {
             "names": get_text_list(list(unmapped), _("and"))
         }

@@ -34,7 +34,7 @@ class LabelStudioTable(TableReader):
     slug = "label_studio"
     title = gettext_lazy("Label Studio")
     unit = "task"
-    unread = "Not read"
+    unread = gettext_lazy("Not read")
     fields = (
         Field("data", gettext_lazy("Data"), True),
         Field(ANNOTATIONS, gettext_lazy("Annotations"), True, (COMPLETIONS,)),

@@ -143,7 +143,7 @@ TEXTS = (
     "claim",
 )
 
-WHAT = "an item or its text"
+WHAT = gettext_lazy("an item or its text")
 TEXT = Field("text", gettext_lazy("Item text"), False, TEXTS)
 
 NONE = {
@@ -314,7 +314,7 @@ class LabelMatrix(LabelTable):
 
     slug = "label_matrix"
     title = gettext_lazy("Labels as a matrix")
-    unread = "Labels"
+    unread = gettext_lazy("Labels")
     fields = (
         Field("item", gettext_lazy("Item"), False, (*ITEMS, *NUMBERED)),
         Field("worker", gettext_lazy("Worker"), False, WORKERS),

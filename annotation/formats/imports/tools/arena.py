@@ -216,7 +216,7 @@ def _rows(
             )
 
 
-VERDICT = "the verdict"
+VERDICT = gettext_lazy("the verdict")
 UNNAMED = "unnamed"  # who judged battles of an upload that names no judges
 
 
