@@ -94,11 +94,14 @@ def percent(share: Number | None, digits: int = 0) -> str:
     return f"{text}%" if _is_english() else f"{text}{NBSP}%"
 
 
-def percent_interval(low: Number, high: Number) -> str:
-    """Format an interval of shares like ``43–61%`` (German and Spanish ``43–61 %``)."""
-    first, unit = percent(low), percent(high)
-    digits = re.match(r"[^\s%]*", first)
-    return f"{digits.group() if digits else first}{EN_DASH}{unit}"
+def percent_interval(low: float, high: float, digits: int = 0) -> str:
+    """Two shares from 0 to 1 as ``30–93%`` (German and Spanish ``30–93 %``)."""
+    return f"{_localized(f'{100 * low:.{digits}f}')}{EN_DASH}{percent(high, digits)}"
+
+
+def general(value: float) -> str:
+    """A number without zeros behind the point: ``22.5``, ``3`` (German ``22,5``)."""
+    return _localized(f"{value:g}").replace("-", MINUS)
 
 
 def p_value(p: Number | None) -> str:
@@ -216,7 +219,7 @@ def size_parts(value: float) -> tuple[str, str]:
     for unit, bytes_of in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
         if value >= bytes_of:
             number = value / bytes_of
-            return (f"{number:.1f}" if number < 100 else f"{number:.0f}"), unit
+            return decimal(number, 1 if number < 100 else 0), unit
     return f"{value / 1e3:.0f}", "kB"
 
 

@@ -37,7 +37,7 @@ class TokenForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
         help_text=gettext_lazy("A token never has more rights than you."),
     )
-    project = forms.ChoiceField(label=gettext_lazy("Where"), required=False)
+    project = forms.ChoiceField(label=gettext_lazy("Project"), required=False)
     days = forms.IntegerField(
         label=gettext_lazy("Expires after"), initial=90, min_value=1, max_value=tokens.MOST_DAYS
     )

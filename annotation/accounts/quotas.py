@@ -37,6 +37,7 @@ from annotation.records.actions.audit import record
 from annotation.records.actions.locks import lock_project
 from annotation.records.installation_state import current_state, forget_state
 from crowdqc.errors import Invalid, LimitExceeded
+from crowdqc.numbers import count
 from crowdqc.web.terms import Words
 
 PERSON, PROJECT, INSTALLATION = "person", "project", "installation"
@@ -209,7 +210,7 @@ def require_quota(name: str, owner: Owner = None, more: int = 1) -> None:
     if used + more <= limit * quota.unit:
         return
     ask = _("Whoever runs this site can raise the limit.")
-    figures = {"used": f"{used // quota.unit:,}", "most": f"{limit:,}"}
+    figures = {"used": count(used // quota.unit), "most": count(limit)}
     raise LimitExceeded(f"{_(quota.text) % figures} {ask}", code="quota")
 
 

@@ -31,7 +31,7 @@ from annotation.chats.steps import StepsView, view_steps
 from annotation.chats.storage import chat_of
 from annotation.chats.text import pretty_json
 from annotation.models import ChatContent
-from crowdqc.numbers import duration, plural
+from crowdqc.numbers import count, duration, plural
 from crowdqc.web.markdown import render_markdown
 from crowdqc.web.terms import Words
 
@@ -260,7 +260,7 @@ def _facts(turn: Turn) -> tuple[str, ...]:
     if turn.tokens_in is not None or turn.tokens_out is not None:
         found.append(
             _("%(read)s tokens in, %(written)s out")
-            % {"read": f"{turn.tokens_in or 0:,}", "written": f"{turn.tokens_out or 0:,}"}
+            % {"read": count(turn.tokens_in or 0), "written": count(turn.tokens_out or 0)}
         )
     if turn.seconds is not None:
         found.append(duration(turn.seconds))

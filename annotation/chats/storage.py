@@ -14,6 +14,7 @@ from annotation.chats.text import plain_text
 from annotation.chats.units import units_of
 from annotation.models import ChatContent, Item, Project
 from crowdqc.errors import Invalid
+from crowdqc.numbers import count
 
 MAX_QUESTION = 20_000  # characters of an item's plain text
 TRACE_KEY = "trace-"  # how keys of items of a queue of traces begin
@@ -48,14 +49,14 @@ def _checked(chat: Chat) -> str:
         )
     if len(chat.turns) > MAX_TURNS:
         raise Invalid(
-            _("The conversation has %(turns)s turns.") % {"turns": f"{len(chat.turns):,}"},
-            fields={"conversation": _("%(most)s at most.") % {"most": f"{MAX_TURNS:,}"}},
+            _("The conversation has %(turns)s turns.") % {"turns": count(len(chat.turns))},
+            fields={"conversation": _("%(most)s at most.") % {"most": count(MAX_TURNS)}},
         )
     text = dump_chat(chat)
     if len(text) > MAX_DOCUMENT:
         raise Invalid(
-            _("The conversation has %(size)s characters.") % {"size": f"{len(text):,}"},
-            fields={"conversation": _("%(most)s at most.") % {"most": f"{MAX_DOCUMENT:,}"}},
+            _("The conversation has %(size)s characters.") % {"size": count(len(text))},
+            fields={"conversation": _("%(most)s at most.") % {"most": count(MAX_DOCUMENT)}},
         )
     return text
 

@@ -15,6 +15,7 @@ from typing import IO, Any, NamedTuple
 from django.utils.translation import gettext
 
 from annotation.files.reading.rows import Row
+from crowdqc import numbers
 from crowdqc.errors import Invalid
 from crowdqc.files.json_input import Unreadable, read_json
 from crowdqc.numbers import parse_whole
@@ -149,7 +150,7 @@ def _tagged(held: Marked, token: Span, tag: str, before: str, number: int) -> No
 
 def _wrong(line: int, wrong: str, mend: str) -> Invalid:
     return Invalid(
-        gettext("Line %(line)s %(wrong)s.") % {"line": f"{line:,}", "wrong": wrong},
+        gettext("Line %(line)s %(wrong)s.") % {"line": numbers.count(line), "wrong": wrong},
         fields={"file": mend},
     )
 

@@ -15,7 +15,7 @@ from annotation.lists.definition import ALL, MOST_AT_ONCE, Filter, Listing
 from annotation.lists.state import State, narrowed, ordered, shown_columns
 from annotation.models import Project, SavedView, User
 from crowdqc.errors import Invalid
-from crowdqc.numbers import parse_whole, plural
+from crowdqc.numbers import count, parse_whole, plural
 
 
 @dataclass(frozen=True)
@@ -170,9 +170,9 @@ def chosen_rows(listing: Listing, query: QueryDict, sent: QueryDict) -> list[Any
                 "%(rows)s match, and %(most_at_once)s can be changed at once. Narrow the "
                 "list by a search or a filter."
             )
-            % {"rows": plural(n, "row"), "most_at_once": f"{MOST_AT_ONCE:,}"},
+            % {"rows": plural(n, "row"), "most_at_once": count(MOST_AT_ONCE)},
             fields={
-                "every": _("%(most_at_once)s at most.") % {"most_at_once": f"{MOST_AT_ONCE:,}"}
+                "every": _("%(most_at_once)s at most.") % {"most_at_once": count(MOST_AT_ONCE)}
             },
         )
     return found

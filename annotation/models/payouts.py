@@ -10,7 +10,7 @@ from django.db import models
 from django.db.models import Case, F, Q, Sum, When
 from django.db.models.functions import Cast, Substr
 from django.utils import timezone
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from annotation.models.assignments import Assignment
 from annotation.models.people import Membership, Project, User
@@ -22,8 +22,8 @@ class PayoutBatch(models.Model):
 
     class State(models.TextChoices):
         PROPOSED = "proposed", gettext_lazy("Waits for a second person")
-        APPROVED = "approved", gettext_lazy("Approved")
-        SENT_BACK = "sent_back", gettext_lazy("Sent back")
+        APPROVED = "approved", pgettext_lazy("proposal", "Approved")
+        SENT_BACK = "sent_back", pgettext_lazy("proposal", "Sent back")
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="payout_batches")
     task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="payout_batches")

@@ -9,6 +9,7 @@ from math import comb
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from crowdqc import numbers
 from crowdqc.errors import Invalid
 
 KINDS = ("all", "per_topic", "balanced")
@@ -107,8 +108,8 @@ def check(texts: Sequence[Text], design: Design) -> None:
     if count > MAX_PAIRS:
         field = "kind" if design.kind == "all" else "pairs_per_topic"
         raise Invalid(
-            _("This design has %(count)s pairs.") % {"count": f"{count:,}"},
-            fields={field: _("%(most)s pairs at most.") % {"most": f"{MAX_PAIRS:,}"}},
+            _("This design has %(count)s pairs.") % {"count": numbers.count(count)},
+            fields={field: _("%(most)s pairs at most.") % {"most": numbers.count(MAX_PAIRS)}},
         )
 
 

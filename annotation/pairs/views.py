@@ -28,6 +28,7 @@ from annotation.models import Task, User
 from annotation.pairs.actions import pair_design, pair_items, topics
 from crowdqc import numbers
 from crowdqc.errors import Conflict, Invalid
+from crowdqc.numbers import count
 
 DESIGN = ("kind", "pairs_per_topic", "repeat_every", "strata")
 RULES = ("redundancy", "sides", "gold_per_assignment")  # and fields of the version beside it
@@ -203,7 +204,7 @@ def _changes_message(made: pair_items.PairChanges) -> str:
     there = numbers.plural(made.pairs, "pair")
     if not (made.new or made.gone):
         return _("Nothing changed: the draft holds these %(pairs)s already.") % {"pairs": there}
-    told = {"pairs": there, "new": f"{made.new:,}", "gone": f"{made.gone:,}"}
+    told = {"pairs": there, "new": count(made.new), "gone": count(made.gone)}
     if made.gone:
         return _("The draft holds %(pairs)s: %(new)s new, %(gone)s taken out.") % told
     return _("The draft holds %(pairs)s: %(new)s new.") % told

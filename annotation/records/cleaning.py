@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from crowdqc.errors import Invalid
 from crowdqc.money import round_money
+from crowdqc.numbers import count
 
 MOST = Decimal(100_000)
 
@@ -28,6 +29,6 @@ def clean_text(text: str, name: str, most: int) -> str:
     if len(text) > most:
         raise Invalid(
             _("%(name)s is too long.") % {"name": name},
-            fields={name: _("%(most)s characters at most.") % {"most": f"{most:,}"}},
+            fields={name: _("%(most)s characters at most.") % {"most": count(most)}},
         )
     return text

@@ -8,6 +8,7 @@ from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 
 from annotation.models import Task, TaskVersion
+from crowdqc.numbers import count
 
 MOST_LISTED = 3  # questions without a text that are named one by one
 
@@ -37,7 +38,7 @@ def missing_questions(task: Task, version: TaskVersion) -> list[Missing]:
     order = list(items.values_list("key", flat=True))
     found = [
         Missing(
-            _("Question %(value)s has no text") % {"value": f"{order.index(key) + 1:,}"},
+            _("Question %(value)s has no text") % {"value": count(order.index(key) + 1)},
             "questions",
             key,
         )

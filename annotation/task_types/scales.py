@@ -11,6 +11,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from crowdqc.errors import Invalid
+from crowdqc.numbers import count
 
 MAX_NAME, MAX_LABEL, MAX_TEXT = 40, 80, 600
 MAX_ASKED, MAX_IDS = 20, 20_000
@@ -158,6 +159,6 @@ def ids(raw: Any, what: str) -> list[int]:
     if len(raw) > MAX_IDS:
         raise Invalid(
             _("Too many in %(what)s.") % {"what": what},
-            fields={what: _("%(max_ids)s at most.") % {"max_ids": f"{MAX_IDS:,}"}},
+            fields={what: _("%(max_ids)s at most.") % {"max_ids": count(MAX_IDS)}},
         )
     return sorted(set(raw))

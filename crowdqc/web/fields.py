@@ -7,11 +7,14 @@ from decimal import Decimal
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext_noop
 from rest_framework import serializers
 
 from crowdqc import money
 from crowdqc.numbers import parse_real
 
+# The framework's own words in Spanish are not ours; the catalogue of pages goes before its.
+REQUIRED = gettext_noop("This field is required.")
 EXPONENT = re.compile(r"[+-]?\d+(?:\.\d+)?[eE][+-]?\d{1,3}")
 PLAIN = re.compile(r"-?\d+\.\d{3}")  # which may be read as thousands
 MOST_PLACES, THOUSAND = 12, 1000

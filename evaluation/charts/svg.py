@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-from crowdqc.numbers import MINUS, score
+from crowdqc.numbers import general, score
 
 NICE_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
@@ -99,7 +99,7 @@ class Axis:
     low: float
     high: float
     ticks: Sequence[float] = ()
-    write: Callable[[float], str] = lambda value: f"{value:g}".replace("-", MINUS)
+    write: Callable[[float], str] = general
     name: str = ""
 
     def share(self, value: float) -> float:

@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from crowdqc.numbers import percent
+from crowdqc.numbers import general, percent
 from evaluation.charts.svg import (
     Axis,
     image,
@@ -265,7 +265,7 @@ def cumulative(
             % {
                 "kind": kind_words(kind),
                 "share": percent(below),
-                "threshold": f"{threshold:g}",
+                "threshold": general(threshold),
             }
         )
     return panel(

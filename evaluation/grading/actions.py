@@ -18,6 +18,7 @@ from django.utils.translation import gettext
 from annotation.models import Answer, Membership, Role, Task, User
 from annotation.records.actions.audit import record
 from crowdqc.errors import Conflict, Invalid, NotAllowed
+from crowdqc.numbers import count
 from evaluation.grading.keys import keys_of
 from evaluation.methods.aqer_study import method as aqer_study
 from evaluation.models import Grade, Grading
@@ -81,7 +82,7 @@ def open_grading(
     if not 0 <= per_system <= MOST:
         raise Invalid(
             gettext("So many cannot be drawn."),
-            fields={"per_system": gettext("0 to %(most)s.") % {"most": f"{MOST:,}"}},
+            fields={"per_system": gettext("0 to %(most)s.") % {"most": count(MOST)}},
         )
     if task.gradings.filter(closed_at__isnull=True).exists():
         raise Conflict(gettext("A grading of this task is open; close it first."))
@@ -100,7 +101,7 @@ def open_grading(
     if len(ids) > MOST:
         raise Invalid(
             gettext("That are %(ids)s answers; at most %(most)s can be graded at once.")
-            % {"ids": f"{len(ids):,}", "most": f"{MOST:,}"},
+            % {"ids": count(len(ids)), "most": count(MOST)},
             fields={"per_system": gettext("Draw fewer of each.")},
         )
     graded = set(Answer.objects.filter(pk__in=ids).values_list("item_id", flat=True))

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 from annotation.accounts.signing.selectors import find_proven_user
 from annotation.installation.actions import MAX_BROADCAST, MAX_REASON
 from annotation.models import User
+from crowdqc.numbers import count
 from evaluation.retention.kinds import MOST, SETTABLE
 
 KEPT = gettext_lazy("The audit log keeps it.")
@@ -99,7 +100,7 @@ class LimitsForm(forms.Form):
             self.fields[name] = forms.IntegerField(
                 label=label, min_value=0, max_value=2**31 - 1, required=False, initial=own
             )
-            self.fields[name].widget.attrs["placeholder"] = f"{usual:,}"
+            self.fields[name].widget.attrs["placeholder"] = count(usual)
 
 
 class RetentionForm(forms.Form):

@@ -27,6 +27,7 @@ from annotation.models import Answer, ChoiceValue, ExportFile, Item, Project, Ta
 from annotation.task_types.known import as_cell
 from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.errors import Invalid
+from crowdqc.numbers import count
 from crowdqc.web.terms import Words
 from evaluation.items.listing import item_listing
 from evaluation.methods.rescaling.ratings import text_interval
@@ -446,7 +447,7 @@ def _card(task: Task, joined: JoinedTable, rows: int) -> str:
         "",
         f"# {title}",
         "",
-        _("%(rows)s rows. Workers appear under pseudonyms.") % {"rows": f"{rows:,}"},
+        _("%(rows)s rows. Workers appear under pseudonyms.") % {"rows": count(rows)},
         "",
         f"| {_('Column')} | {_('Kind')} | {_('What it holds')} |",
         "|---|---|---|",

@@ -29,6 +29,7 @@ from annotation.records.cleaning import clean_text
 from annotation.task_types import get_type
 from annotation.work.snapshots.judgments import system_names, version_items, vote_counts
 from crowdqc.errors import Conflict, Invalid
+from crowdqc.numbers import count
 from evaluation.live.budget import Used, used_by
 from evaluation.live.dataset import SNAPSHOT, LiveDataset, board, freeze, read
 from evaluation.live.judging import actions as judging
@@ -153,7 +154,7 @@ def _check_limits(half_width: float, max_judgments: int, budget: Decimal | None)
             "most": MOST_HALF_WIDTH,
         }
     if not 1 <= max_judgments <= MOST_JUDGMENTS:
-        wrong["max_judgments"] = _("1 to %(most)s.") % {"most": f"{MOST_JUDGMENTS:,}"}
+        wrong["max_judgments"] = _("1 to %(most)s.") % {"most": count(MOST_JUDGMENTS)}
     if budget is not None and not (
         budget.is_finite() and 0 < budget <= 1_000_000 and budget == round(budget, 2)
     ):
@@ -295,7 +296,7 @@ def raise_limits(
     wrong = {}
     if new.max_judgments < old.max_judgments:
         wrong["max_judgments"] = _("At least %(least)s, as now.") % {
-            "least": f"{old.max_judgments:,}"
+            "least": count(old.max_judgments)
         }
     if new.budget is not None and (old.budget is None or new.budget < old.budget):
         now = (

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_noop
 
 from annotation.pairs.actions.prompts import Prompt
 from crowdqc.errors import Invalid
+from crowdqc.numbers import count
 
 MOST_ROWS, MOST_SHOWN = 5_000, 50
 MOST = {"prompt": 60, "question": 20_000, "text": 20_000}
@@ -31,7 +32,7 @@ def read_outputs(rows: Rows, systems: Mapping[str, int]) -> list[Prompt]:
         raise Invalid(
             _("There are too many outputs.") if rows else _("There is no output."),
             fields={
-                "outputs": _("1 to %(most_rows)s at a time.") % {"most_rows": f"{MOST_ROWS:,}"}
+                "outputs": _("1 to %(most_rows)s at a time.") % {"most_rows": count(MOST_ROWS)}
             },
         )
     wrong: list[dict[str, Any]] = []
@@ -92,7 +93,7 @@ def _wrong(row: Mapping[str, str], systems: Mapping[str, int]) -> tuple[str, str
             return (
                 name,
                 _("It is too long"),
-                _("Use %(most)s characters at most.") % {"most": f"{most:,}"},
+                _("Use %(most)s characters at most.") % {"most": count(most)},
             )
     return None
 

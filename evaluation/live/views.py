@@ -51,9 +51,7 @@ class OpenForm(forms.Form):
         initial=live.DEFAULT_HALF_WIDTH,
         min_value=live.LEAST_HALF_WIDTH,
         max_value=live.MOST_HALF_WIDTH,
-        help_text=gettext_lazy(
-            "Stops when each win rate is known this precisely. .05 means ± 5 points."
-        ),
+        help_text=gettext_lazy("Stops when each win rate is known this precisely."),
         css="mid num",
     )
     max_judgments = forms.IntegerField(

@@ -16,6 +16,7 @@ from annotation.models import Task
 from annotation.task_types.sentences import sentences
 from annotation.work.snapshots import explanations
 from annotation.work.snapshots.explanations import RatedDocument, RatingScale
+from crowdqc import numbers
 from crowdqc.errors import Conflict
 from evaluation.llm.ask import ModelQuestion
 from evaluation.llm.own import selectors as own
@@ -171,7 +172,7 @@ def _complete(
             "%(items)s item has no %(part)s, which this prompt tells.",
             "%(items)s items have no %(part)s, which this prompt tells.",
             count,
-        ) % {"items": f"{count:,}", "part": name}
+        ) % {"items": numbers.count(count), "part": name}
         if name == "article":
             said += " " + gettext("Choose the variant with the label alone.")
         raise Conflict(said)

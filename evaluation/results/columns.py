@@ -275,7 +275,7 @@ def interval_column(
         "interval",
         _("95% CI"),
         Format.INTERVAL,
-        short="95%",
+        short=_("95%"),
         term="interval",
         digits=digits,
         bounds=(low, high),

@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 from annotation.installation.actions import lock_state, require_owner, save_state
 from annotation.models import AuditEntry, User
 from annotation.records.actions.audit import record
+from crowdqc import numbers
 from crowdqc.errors import Invalid
 from evaluation.models import DeletedRows, DiscardedFailure
 from evaluation.retention.kinds import MOST, NOUNS, SETTABLE, Kind
@@ -45,7 +46,7 @@ def set_retention(*, by: User | None, name: str, keeps: int | None) -> Kind:
                 "keeps": _("%(least)s to %(most)s %(unit)s, or nothing.")
                 % {
                     "least": kind.least,
-                    "most": f"{MOST[kind.unit]:,}",
+                    "most": numbers.count(MOST[kind.unit]),
                     "unit": _(NOUNS[kind.unit][1]),
                 }
             },

@@ -24,6 +24,7 @@ from annotation.models import Candidate, Exclusion, Membership, Task
 from annotation.work.actions.exclusions import items_with_plan
 from annotation.work.snapshots.answers import pseudonyms
 from annotation.work.snapshots.judgments import system_names
+from crowdqc import numbers
 from crowdqc.errors import Conflict
 from crowdqc.numbers import count, listed, mid_sentence, plural, score, several
 from evaluation.embeddings import vectors
@@ -262,7 +263,7 @@ def _bounded(
         )
     else:
         text = gettext("the recipe of run %(run)s") if last else gettext("the default recipe")
-    told = {"run": last.number if last else 0, "most": most, "asked": f"{asked:,}"}
+    told = {"run": last.number if last else 0, "most": most, "asked": numbers.count(asked)}
     return params, text % told
 
 

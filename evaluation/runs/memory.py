@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from annotation.models import Answer, Task
 from crowdqc.errors import Invalid
 from crowdqc.jobs.memory import limit_bytes, machine_bytes
+from crowdqc.numbers import count
 from evaluation.methods.core.memory import Size
 from evaluation.methods.core.params import Method
 from evaluation.runs.run_types import RunType
@@ -28,7 +29,7 @@ def exceeded_message() -> str:
     return _(
         "The run needed more memory than the %(most)s MB that it may take, and was stopped. Score "
         "fewer answers, or have whoever runs this site raise CROWDQC_JOB_MEMORY."
-    ) % {"most": f"{available_bytes() // MB:,}"}
+    ) % {"most": count(available_bytes() // MB)}
 
 
 def killed_message() -> str:
@@ -37,7 +38,7 @@ def killed_message() -> str:
         "The process of this run was ended, most likely because it found no more memory; it may "
         "take %(most)s MB. The run is not tried again by itself: score fewer answers, or have "
         "whoever runs this site give its jobs more memory (CROWDQC_JOB_MEMORY), and start it again."
-    ) % {"most": f"{available_bytes() // MB:,}"}
+    ) % {"most": count(available_bytes() // MB)}
 
 
 def refuse_if_too_large(method: Method, size: Size, params: Mapping[str, Any]) -> None:
@@ -54,7 +55,7 @@ def refuse_if_too_large(method: Method, size: Size, params: Mapping[str, Any]) -
         "fewer workers, items or labels at once, or have whoever runs this site raise "
         "CROWDQC_JOB_MEMORY."
     )
-    numbers = {"wanted": f"{wanted / MB:,.0f}", "most": f"{most // MB:,}"}
+    numbers = {"wanted": f"{wanted / MB:,.0f}", "most": count(most // MB)}
     raise Invalid(text % {"size": size, **numbers}, code="too-large")
 
 

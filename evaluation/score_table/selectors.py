@@ -56,7 +56,7 @@ def reason_against(file: ImportFile) -> str:
 def _unread_sentence(file: ImportFile) -> str:
     if reason := file.sheet.get("reason"):
         return str(reason)
-    names = [inline(one["label"]) for one in file.found["unmapped"]]
+    names = [mid_sentence(one["label"]) for one in file.found["unmapped"]]
     return KINDS[file.kind].reader.unread_sentence(file.found["mapping"], names)
 
 
@@ -113,7 +113,7 @@ def frame(file: ImportFile) -> dict[str, Any]:
         "problems": shown,
         "left": rows - used,
         "more": found["all_problems"] + found["repeated"] - len(shown),
-        "missing": [inline(one["label"]) for one in found["unmapped"]],
+        "missing": [mid_sentence(one["label"]) for one in found["unmapped"]],
         "can_score": bool(found["new"]) and not about["cannot"],
         "about": about,
         "notes": found["notes"],

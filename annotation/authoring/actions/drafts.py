@@ -16,6 +16,7 @@ from annotation.task_types import get_type
 from annotation.task_types.base import whole_number
 from crowdqc import money
 from crowdqc.errors import Conflict, Invalid, Missing
+from crowdqc.numbers import count
 
 MAX_TITLE = 160
 MOST_PAY = 10_000
@@ -83,10 +84,10 @@ def clean_title(raw: Any, *, needed: str = "") -> str:
     if len(title) > MAX_TITLE:
         raise Invalid(
             _("The title has %(title)s characters; %(most)s is the most.")
-            % {"title": f"{len(title):,}", "most": MAX_TITLE},
+            % {"title": count(len(title)), "most": MAX_TITLE},
             fields={
                 "title": _("%(most)s characters at most; this has %(title)s.")
-                % {"most": MAX_TITLE, "title": f"{len(title):,}"}
+                % {"most": MAX_TITLE, "title": count(len(title))}
             },
         )
     return title
@@ -110,7 +111,7 @@ def clean_rules(
             if len(str(raw[name])) > limit:
                 raise Invalid(
                     _("%(name)s is too long.") % {"name": name},
-                    fields={name: _("%(most)s characters at most.") % {"most": f"{limit:,}"}},
+                    fields={name: _("%(most)s characters at most.") % {"most": count(limit)}},
                 )
             clean[name] = as_stored(str(raw[name]))
     if "order" in raw:

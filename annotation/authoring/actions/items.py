@@ -18,6 +18,7 @@ from annotation.records.cleaning import clean_text
 from annotation.task_types import get_type
 from annotation.task_types.base import KNOWN_RULES
 from crowdqc.errors import Conflict, Invalid
+from crowdqc.numbers import count
 
 DEFAULT_GROUP = "main"
 STEP = 10  # positions are spaced, so that a row can be put between two others
@@ -61,7 +62,7 @@ def save_group(
         raise Invalid(
             gettext("The passage is too long."),
             fields={
-                "passage": gettext("%(most)s characters at most.") % {"most": f"{MAX_PASSAGE:,}"}
+                "passage": gettext("%(most)s characters at most.") % {"most": count(MAX_PASSAGE)}
             },
         )
     content = {
@@ -199,7 +200,7 @@ def supersede(item: Item, draft: TaskVersion, **changes: Any) -> Item:
 def clean_question(text: str) -> str:
     """A question's text, or Invalid."""
     if len(text) > MAX_QUESTION:
-        wrong = gettext("%(most)s characters at most.") % {"most": f"{MAX_QUESTION:,}"}
+        wrong = gettext("%(most)s characters at most.") % {"most": count(MAX_QUESTION)}
         raise Invalid(gettext("The question is too long."), fields={"question": wrong})
     return as_stored(text).strip()
 

@@ -13,7 +13,7 @@ from annotation.authoring.actions.drafts import as_stored, edit_draft, lock_draf
 from annotation.authoring.actions.items import place_item
 from annotation.models import Item, ItemGroup, Task, TaskVersion, User
 from crowdqc.errors import Conflict, Invalid
-from crowdqc.numbers import plural
+from crowdqc.numbers import count, plural
 
 Rows = list[dict[str, Any]]
 Change = Callable[[Rows], Rows]
@@ -162,11 +162,11 @@ def check_lengths(row: Mapping[str, str], where: str, limits: Iterable[tuple[str
                 )
                 % {
                     "where": where,
-                    "length": f"{len(row[name]):,}",
+                    "length": count(len(row[name])),
                     "name": name,
-                    "most": f"{most:,}",
+                    "most": count(most),
                 },
-                fields={name: gettext("%(most)s characters at most.") % {"most": f"{most:,}"}},
+                fields={name: gettext("%(most)s characters at most.") % {"most": count(most)}},
             )
 
 

@@ -32,6 +32,7 @@ from annotation.models import Item, ItemGroup, Task, TaskVersion, User
 from annotation.records.actions.audit import record
 from annotation.task_types import get_type
 from crowdqc.errors import Invalid
+from crowdqc.numbers import count
 
 MAX_SAMPLES, MAX_KEY, MAX_TITLE, MAX_SCORE = 20, 80, 160, 20
 MAX_TEXT, MAX_SOURCE, MAX_RUBRIC, MAX_NAME = 20_000, 100_000, 20_000, 80
@@ -69,7 +70,7 @@ def clean_rubric(raw: str) -> str:
     if len(rubric) > MAX_RUBRIC:
         raise Invalid(
             _("The rubric is too long."),
-            fields={"rubric": _("%(most)s characters at most.") % {"most": f"{MAX_RUBRIC:,}"}},
+            fields={"rubric": _("%(most)s characters at most.") % {"most": count(MAX_RUBRIC)}},
         )
     return rubric
 

@@ -17,6 +17,7 @@ from typing import IO, Any, Protocol, cast
 from django.utils.translation import gettext as _
 
 from annotation.files.reading.limits import Limits, check_decoded
+from crowdqc import numbers
 from crowdqc.errors import Invalid
 
 ZSTANDARD = 93
@@ -47,7 +48,7 @@ def open_archive(file: IO[bytes]) -> zipfile.ZipFile:
         ) from None
     if len(archive.infolist()) > MAX_MEMBERS:
         raise Invalid(
-            _("The archive holds more than %(most)s files.") % {"most": f"{MAX_MEMBERS:,}"},
+            _("The archive holds more than %(most)s files.") % {"most": numbers.count(MAX_MEMBERS)},
             fields={"file": _("Split it into smaller archives.")},
         )
     return archive

@@ -42,6 +42,7 @@ from annotation.chats.readers.messages import (
 from annotation.chats.readers.sharegpt import add_turns, is_turns
 from annotation.chats.readers.spans import messages_of
 from annotation.chats.readers.tree import TraceSpan, read_trace
+from crowdqc.numbers import count
 from crowdqc.web.terms import Words
 
 MAX_PENDING = 200_000  # spans of unfinished traces that are held
@@ -326,7 +327,7 @@ class RecordReader:
             if self._held > MAX_PENDING:
                 raise UnreadableRecord(
                     _("The file has more than %(most)s steps of traces.")
-                    % {"most": f"{MAX_PENDING:,}"}
+                    % {"most": count(MAX_PENDING)}
                 )
             self._traces.setdefault(span.trace_id, []).append(span)
             self._shape_of.setdefault(span.trace_id, shape)

@@ -29,6 +29,7 @@ from annotation.files.reading.limits import (
     check_rows,
 )
 from annotation.files.reading.values import as_text
+from crowdqc import numbers
 from crowdqc.errors import Invalid
 
 LOCALE = Path(__file__).resolve().parents[3] / "locale"
@@ -259,7 +260,11 @@ def write_batches(columns: list[str], batches: Iterator[Any], limits: Limits) ->
                 if len(text) > limits.cell:
                     raise Invalid(
                         _("A value of %(name)s has %(text)s characters; %(cell)s is the most.")
-                        % {"name": name, "text": f"{len(text):,}", "cell": f"{limits.cell:,}"},
+                        % {
+                            "name": name,
+                            "text": numbers.count(len(text)),
+                            "cell": numbers.count(limits.cell),
+                        },
                         fields={"file": _("Shorten it, or leave the row out.")},
                     )
             rows.append(texts)

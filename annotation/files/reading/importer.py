@@ -25,7 +25,7 @@ from annotation.files.reading.spool import Spool
 from annotation.files.reading.times import SLASHES, is_day_first, parse_moment
 from annotation.files.reading.values import MEND, WRONG, composed, plain_number, storable
 from crowdqc.errors import Invalid
-from crowdqc.numbers import parse_whole
+from crowdqc.numbers import count, parse_whole
 from crowdqc.web.terms import Words
 
 MAX_ID = 80  # characters of an item's id
@@ -142,7 +142,7 @@ def refuse(name: str, problems: Collection[Problem], good: int, noun: str) -> No
         bad = len({problem.line for problem in problems})
         raise Invalid(
             _("%(name)s: %(bad)s of %(value)s %(noun)s cannot be read. Nothing was imported.")
-            % {"name": name, "bad": f"{bad:,}", "value": f"{good + bad:,}", "noun": noun},
+            % {"name": name, "bad": count(bad), "value": count(good + bad), "noun": noun},
             rows=[problem.as_dict() for problem in itertools.islice(problems, MAX_PROBLEMS)],
         )
     if not good:
@@ -428,7 +428,7 @@ class Reader:
                 ", ".join(self.column(name) for name in names),
                 shown,
                 _("Given twice, first on line %(first)s, with the same %(what)s.")
-                % {"first": f"{first:,}", "what": what},
+                % {"first": count(first), "what": what},
                 _("Nothing: the first one is used."),
             )
         )
@@ -459,8 +459,8 @@ class Reader:
         value = self.value(row, name)
         if len(value) > most:
             wrong = _("%(value)s characters; %(most)s is the most for %(noun)s.") % {
-                "value": f"{len(value):,}",
-                "most": f"{most:,}",
+                "value": count(len(value)),
+                "most": count(most),
                 "noun": _(noun),
             }
             self.refuse(row, name, wrong, _("Shorten it, or leave the row out."))
@@ -471,7 +471,7 @@ class Reader:
 
 def note_spelling(column: str, n: int, said: str, use: str) -> str:
     """Say that ``n`` cells of a column are read in another spelling than they have."""
-    told = {"column": column, "said": said, "use": use, "n": f"{n:,}"}
+    told = {"column": column, "said": said, "use": use, "n": count(n)}
     return (
         ngettext(
             "%(column)s: “%(said)s” is read as “%(use)s” (%(n)s cell).",
@@ -522,9 +522,9 @@ class Times:
                 )
                 % {
                     "column": self.reader.column(self.name),
-                    "n": f"{self.lost:,}",
+                    "n": count(self.lost),
                     "value": self.first[0],
-                    "line": f"{self.first[1]:,}",
+                    "line": count(self.first[1]),
                 }
             )
 
@@ -599,7 +599,7 @@ class Images(Iterable[Row]):
             "1 row holds a Markdown image on line %(first)s.",
             "%(number)s rows hold Markdown images, the first on line %(first)s.",
             self.count,
-        ) % {"number": f"{self.count:,}", "first": f"{self.first:,}"}
+        ) % {"number": count(self.count), "first": count(self.first)}
         return [f"{rows} {_('Workers see no image: describe it in words.')}"]
 
 
@@ -624,7 +624,7 @@ class UniqueRows:
         line, same = self.first.setdefault(key, row.line, text)
         if line != row.line and not same:
             wrong = _("Given twice, first on line %(line)s, with another %(what)s.") % {
-                "line": f"{line:,}",
+                "line": count(line),
                 "what": self.what,
             }
             self.reader.add_error(row, self.names, wrong, self.twice)
@@ -657,7 +657,7 @@ class ConsistentTexts:
         """See to one row that says something. Raises Refused."""
         line, there = self.first.setdefault(key, (row.line, said))
         if there != said:
-            where = _("line %(line)s") % {"line": f"{line:,}"} if line else self.where
+            where = _("line %(line)s") % {"line": count(line)} if line else self.where
             self.reader.refuse(row, names, self.wrong.format(where=where), self.mend)
 
 

@@ -11,6 +11,7 @@ from django.utils.translation import gettext
 
 from annotation.files.reading.sources import Encoding, Source, stream
 from crowdqc.errors import Invalid
+from crowdqc.numbers import count
 
 PIECE = 256 * 1024  # characters
 SPACE = re.compile(r"\s*")
@@ -103,7 +104,7 @@ class _Text:
             if size > most:
                 raise Invalid(
                     gettext("The element on line %(line)s has more than %(most)s characters.")
-                    % {"line": f"{self.line:,}", "most": f"{most:,}"},
+                    % {"line": count(self.line), "most": count(most)},
                     fields={"file": gettext("Split it into smaller elements.")},
                 )
             if end:
@@ -117,7 +118,7 @@ class _Text:
     def broken(self) -> Invalid:
         """Return the error that names the line from which nothing can be read."""
         return Invalid(
-            gettext("The JSON cannot be read from line %(line)s on.") % {"line": f"{self.line:,}"},
+            gettext("The JSON cannot be read from line %(line)s on.") % {"line": count(self.line)},
             fields={"file": gettext("Write a list of JSON objects, with commas between them.")},
         )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from crowdqc import numbers
 from crowdqc.errors import Invalid
 
 MAX_BYTES = 64 * 1024 * 1024  # some 200,000 answers of a paragraph
@@ -54,7 +55,7 @@ def check_columns(count: int, limits: Limits) -> None:
     if count > limits.columns:
         raise Invalid(
             _("The file has %(count)s columns; %(columns)s is the most.")
-            % {"count": f"{count:,}", "columns": f"{limits.columns:,}"},
+            % {"count": numbers.count(count), "columns": numbers.count(limits.columns)},
             fields={"file": _("Remove the columns that are not imported.")},
         )
 
@@ -62,14 +63,14 @@ def check_columns(count: int, limits: Limits) -> None:
 def check_rows(count: int, limits: Limits) -> None:
     """Refuse a file of too many rows."""
     if count > limits.rows:
-        raise too_many_rows(f"{count:,}", limits)
+        raise too_many_rows(numbers.count(count), limits)
 
 
 def too_many_rows(count: str, limits: Limits) -> Invalid:
     """The refusal of a file with so many rows."""
     return Invalid(
         _("The file has %(count)s rows; %(rows)s is the most.")
-        % {"count": count, "rows": f"{limits.rows:,}"},
+        % {"count": count, "rows": numbers.count(limits.rows)},
         fields={"file": _("Split it into smaller files; importing adds to what is there.")},
     )
 
@@ -92,7 +93,7 @@ def check_head(columns: list[str], limits: Limits) -> None:
     if twice:
         shown = sorted(twice)
         rest = len(shown) - NAMED
-        more = " " + _("and %(number)s more") % {"number": f"{rest:,}"} if rest > 0 else ""
+        more = " " + _("and %(number)s more") % {"number": numbers.count(rest)} if rest > 0 else ""
         raise Invalid(
             _("The first line names %(join)s%(more)s twice.")
             % {"join": ", ".join(shown[:NAMED]), "more": more},
@@ -115,12 +116,16 @@ def check_names(columns: list[str], begin: int = 1) -> None:
                     "The name of column %(number)s has %(name)s characters; %(max_name)s is "
                     "the most."
                 )
-                % {"number": f"{number:,}", "name": f"{len(name):,}", "max_name": MAX_NAME},
+                % {
+                    "number": numbers.count(number),
+                    "name": numbers.count(len(name)),
+                    "max_name": MAX_NAME,
+                },
                 fields={"file": _("The first line names the columns.")},
             )
         if "\x00" in name or any("\ud800" <= mark <= "\udfff" for mark in name):
             raise Invalid(
                 _("The name of column %(number)s holds a character that no text can hold.")
-                % {"number": f"{number:,}"},
+                % {"number": numbers.count(number)},
                 fields={"file": _("Save the file as UTF-8 text.")},
             )

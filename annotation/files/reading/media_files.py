@@ -18,6 +18,7 @@ from annotation.files.reading.media import KINDS, MAX_BYTES, looks_like_media, r
 from annotation.files.reading.sources import PIECE, ZIP, Source, of_bytes
 from annotation.files.reading.tables import BESIDE, DAMAGED, UNSEEN
 from crowdqc.errors import Invalid
+from crowdqc.numbers import count
 
 MAX_FILES = 500  # in one archive
 TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".xls", ".ods")
@@ -119,7 +120,7 @@ def _media_files(
     if len(members) > MAX_FILES:
         raise Invalid(
             _("The upload has %(count)s files; %(most)s is the most.")
-            % {"count": f"{len(members):,}", "most": MAX_FILES},
+            % {"count": count(len(members)), "most": MAX_FILES},
             fields={"file": _("Upload fewer at once.")},
         )
     if len(tables) > 1:

@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
 from annotation.files.reading.scripts import NAMES, rank_encodings
+from crowdqc import numbers
 from crowdqc.errors import Invalid
 
 PIECE = 1024 * 1024  # bytes
@@ -201,7 +202,7 @@ def encoding_of(source: Source, wanted: str = "") -> Encoding:
     wrong = _first_wrong(source, "utf-8")
     if wrong is None:
         return Encoding("utf-8", "UTF-8")
-    return _guessed(source, f"{wrong[1]:,}")
+    return _guessed(source, numbers.count(wrong[1]))
 
 
 def _guessed(source: Source, line: str) -> Encoding:
@@ -262,7 +263,7 @@ def _strict(source: Source, encoding: Encoding) -> Encoding:
     if wrong is not None:
         raise Invalid(
             _("The file says that it is %(encoding_name)s, but its byte %(wrong)s is not.")
-            % {"encoding_name": encoding.name, "wrong": f"{wrong[0]:,}"},
+            % {"encoding_name": encoding.name, "wrong": numbers.count(wrong[0])},
             fields={"file": _("Save it again as UTF-8.")},
         )
     return encoding
@@ -303,7 +304,7 @@ def lines(source: Source, encoding: Encoding, most: int) -> Iterator[str]:
         if len(line) > most:
             raise Invalid(
                 _("Line %(number)s has more than %(most)s characters.")
-                % {"number": f"{number:,}", "most": f"{most:,}"},
+                % {"number": numbers.count(number), "most": numbers.count(most)},
                 fields={"file": _("Write each row on a line of its own.")},
             )
         yield line

@@ -71,6 +71,7 @@ from annotation.files.reading.sources import (
 )
 from annotation.files.reading.spool import Spool
 from annotation.files.reading.values import MEND, UNSTORABLE, WRONG, as_text, displayable_value
+from crowdqc import numbers
 from crowdqc.errors import Invalid
 from crowdqc.files.cells import unprotect_cell
 from crowdqc.files.json_input import Unreadable
@@ -297,7 +298,7 @@ def _tables_in(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
                 "The ZIP archive holds %(n)s files that are no tables, such as %(names)s.",
                 len(others),
             )
-            % {"n": f"{len(others):,}", "names": ", ".join(others[:3])},
+            % {"n": numbers.count(len(others)), "names": ", ".join(others[:3])},
             fields={"file": gettext("Unpack it, and choose the table in it.")},
         )
     return sorted(chosen, key=lambda one: one.filename)
@@ -400,7 +401,9 @@ def _counted(events: Iterator[Event], limits: Limits) -> Iterator[Event]:
     """The same, but never more than may be imported."""
     for count, event in enumerate(events):
         if count >= limits.rows:
-            raise too_many_rows(_("more than %(rows)s") % {"rows": f"{limits.rows:,}"}, limits)
+            raise too_many_rows(
+                _("more than %(rows)s") % {"rows": numbers.count(limits.rows)}, limits
+            )
         yield event
 
 
@@ -586,7 +589,7 @@ def _parsed(
                         "A quotation mark opens on line %(line)s and never closes: the "
                         "%(n)s lines below it are swallowed."
                     )
-                    % {"line": f"{begins:,}", "n": f"{swallowed:,}"},
+                    % {"line": numbers.count(begins), "n": numbers.count(swallowed)},
                     fields={"file": _('Close it, and write a mark within a value twice: "".')},
                 ) from error
             yield begins, error
@@ -609,7 +612,7 @@ def _cells(
         elif len(values) > width and any(value.strip(BLANK) for value in values[width:]):
             shown = shape.delimiter.join(values[:20])[:MAX_SHOWN]
             wrong = _("%(values)s values, but the first line names %(columns)s columns.") % {
-                "values": f"{len(values):,}",
+                "values": numbers.count(len(values)),
                 "columns": width,
             }
             mend = _("Put quotation marks around a value that holds a %(delimiters)s.") % {
@@ -636,7 +639,7 @@ def _broken(line: int, error: csv.Error) -> Problem:
         wrong = _(
             "A value has more than %(cell)s characters; perhaps a quotation mark opens "
             "here and never closes."
-        ) % {"cell": f"{Limits().cell:,}"}
+        ) % {"cell": numbers.count(Limits().cell)}
     else:
         wrong = gettext_noop("The quotation marks of this row do not match.")
     return Problem(line, "", "", wrong, mend)

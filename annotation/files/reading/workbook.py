@@ -13,6 +13,7 @@ from django.utils.translation import ngettext
 from annotation.files.reading.child import read_apart
 from annotation.files.reading.limits import Limits
 from annotation.files.reading.sources import ZIP, Source
+from crowdqc.numbers import count
 
 OLD_EXCEL = b"\xd0\xcf\x11\xe0"
 PARTS = {"xl/workbook.xml", "xl/workbook.bin", "content.xml"}  # of XLSX, XLSB and ODS
@@ -50,7 +51,7 @@ def read(
                 "%(n)s merged cells count for each of their rows",
                 first["merged"],
             )
-            % {"n": f"{first['merged']:,}"}
+            % {"n": count(first["merged"])}
         )
     return first["columns"], "; ".join(notes), ((number, texts) for number, texts in rows)
 

@@ -21,6 +21,7 @@ from annotation.formats.selectors.imports import CheckedFile, check_rows, examin
 from annotation.models import Project, Task, User
 from annotation.pairs.actions.candidates import add_candidates
 from crowdqc.errors import Invalid
+from crowdqc.numbers import count
 from crowdqc.tally import MOST, Tally, by_reason
 
 SHOWN_LINES = 20  # of each reason
@@ -188,7 +189,7 @@ def _refuse_bad(found: CheckedFile, *, leave_out_bad: bool) -> None:
     if found.checked.problems and not leave_out_bad:
         raise Invalid(
             _("%(bad_rows)s of %(total)s rows cannot be read. Nothing was imported.")
-            % {"bad_rows": f"{found.bad_rows:,}", "total": f"{found.sheet.total:,}"},
+            % {"bad_rows": count(found.bad_rows), "total": count(found.sheet.total)},
             rows=[one.as_dict() for one in itertools.islice(found.checked.problems, MAX_LISTED)],
         )
 

@@ -53,7 +53,7 @@ from annotation.task_types.rating.explanation import SENTENCE
 from annotation.work.snapshots.answers import ANSWER, DECLINED
 from annotation.work.snapshots.judgments import version_items
 from crowdqc.errors import Conflict, Invalid
-from crowdqc.numbers import parse_whole
+from crowdqc.numbers import count, parse_whole
 
 FORMAT = "label-studio"
 Labels = Mapping[str, Mapping[str, int]]
@@ -160,7 +160,7 @@ def _items(by: User, task: Task, file: LSFile, type: TaskType, name: str) -> dic
             % {"key": lost[0].key, "where": lost[0].where},
             fields={
                 "item_id": _("%(lost)s tasks of the file are not in it.")
-                % {"lost": f"{len(lost):,}"}
+                % {"lost": count(len(lost))}
             },
         )
     return found

@@ -39,7 +39,7 @@ from annotation.task_types import get_type
 from annotation.task_types.pairwise.sides import ORDINALS, STORED
 from annotation.work.snapshots.judgments import AskedDimension, version_items
 from crowdqc.errors import Conflict, Invalid
-from crowdqc.numbers import LARGEST, parse_whole
+from crowdqc.numbers import LARGEST, count, parse_whole
 
 IMPORTED = "judgments.import"
 MAX_KEY = 120  # characters of a text's id
@@ -122,7 +122,7 @@ def import_comparisons(
         if texts[row.left].topic != texts[row.right].topic:
             raise Invalid(
                 _("Line %(line)s: %(left)s and %(right)s are texts of different topics.")
-                % {"line": f"{row.line:,}", "left": row.left, "right": row.right},
+                % {"line": count(row.line), "left": row.left, "right": row.right},
                 fields={"right": _("Only texts of one topic are compared.")},
             )
     seen = [SeenVote(texts[row.left], texts[row.right], row.winner, row.worker) for row in rows]
@@ -168,7 +168,7 @@ def import_labels(
     if bad:
         raise Invalid(
             _("%(bad)s of %(labels)s labels cannot be taken. Nothing was imported.")
-            % {"bad": f"{len(bad):,}", "labels": f"{len(labels):,}"},
+            % {"bad": count(len(bad)), "labels": count(len(labels))},
             rows=bad[:200],
         )
     ChoiceValue.objects.bulk_create(values, batch_size=BATCH)

@@ -20,6 +20,7 @@ from annotation.formats.imports.answers import (
     refuse_removed,
     spellings,
 )
+from crowdqc import numbers
 from crowdqc.numbers import plural
 
 WHO = gettext_lazy("a worker or a system")
@@ -170,7 +171,7 @@ class AuthorCounts:
         counts = ((self.people, "worker"), (self.systems, "system"))
         found = [*(plural(len(these), noun) for these, noun in counts if these), *more]
         return (
-            [*found, _("%(out)s that will not count") % {"out": f"{self.out:,}"}]
+            [*found, _("%(out)s that will not count") % {"out": numbers.count(self.out)}]
             if self.out
             else found
         )

@@ -32,6 +32,7 @@ from annotation.files.reading.tables import Table
 from annotation.formats.imports.candidates import key_of
 from annotation.formats.imports.labels import KnownItems
 from annotation.formats.imports.prompt_topics import NO_TOPICS, PromptTopics
+from crowdqc import numbers
 from crowdqc.files.json_input import read_json
 from crowdqc.numbers import plural
 
@@ -270,7 +271,7 @@ class _Items:
         line, same = self.first.setdefault(key, row.line, facts["digest"])
         if not same:
             wrong = _("Given twice, first on line %(line)s, with another conversation.")
-            wrong %= {"line": f"{line:,}"}
+            wrong %= {"line": numbers.count(line)}
             self.reader.refuse(row, "key", wrong, _("Give this item another id."))
         _place, is_new = self.met.add(key)
         if not is_new:

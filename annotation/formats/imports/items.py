@@ -12,7 +12,7 @@ from annotation.files.reading.importer import ConsistentTexts, Field, Importer, 
 from annotation.files.reading.keys import FirstSeen, text_print
 from annotation.formats.imports.known_answers import GOLD, known_of_item
 from annotation.task_types.known import KnownField
-from crowdqc.numbers import plural
+from crowdqc.numbers import count, plural
 
 MADE = 12  # characters of an id that is made of a question's text
 
@@ -134,7 +134,7 @@ class Items(Importer):
                 reader.repeated(row, "item_id", line, "question")
                 return False
             wrong = _("Given twice, first on line %(line)s, with another question.") % {
-                "line": f"{line:,}"
+                "line": count(line)
             }
             reader.refuse(row, "item_id", wrong, _("Keep one, or give this one another id."))
         if key not in known.questions:

@@ -13,6 +13,7 @@ from annotation.files.reading.recognise import NUMBERED
 from annotation.formats.imports.authors import TEXTS, digest_text
 from annotation.task_types.known import KnownField, clean_known
 from crowdqc.errors import Invalid
+from crowdqc.numbers import count
 
 # In files of items: narrow names, as a column "answer" is seldom meant for workers to be tried by.
 GOLD = (
@@ -133,7 +134,7 @@ class KnownAnswersFile(Importer):
                 line = first.setdefault((values["item"], name), row.line)
                 if line != row.line:
                     wrong = _("This item has a known answer on line %(line)s.") % {
-                        "line": f"{line:,}"
+                        "line": count(line)
                     }
                     reader.refuse(row, ["item", "field"], wrong, _("Give each field one row."))
                 good = {"item": values["item"], "field": name, **given}

@@ -38,7 +38,7 @@ from annotation.formats.imports.items import made_id
 from annotation.task_types.labels.fields import CHOOSE_ONE, SINGLE_CODES, SPANS, code_of, codes_of
 from annotation.task_types.labels.rules import PREFIX, Span, read_answer
 from crowdqc.errors import Invalid
-from crowdqc.numbers import plural
+from crowdqc.numbers import count, plural
 from crowdqc.outbound import addresses
 
 MAX_META, MAX_COLUMNS = 2000, 100  # characters of a value that is kept, and columns
@@ -106,7 +106,7 @@ class Gold:
             wrong = _("This item has the known answer %(known)s in the task.")
             if line:
                 wrong = _("This item has the known answer %(known)s on line %(line)s.")
-            wrong %= {"known": known, "line": f"{line:,}"}
+            wrong %= {"known": known, "line": count(line)}
             reader.refuse(row, "gold", wrong, _("Give each item one known answer."))
         return {self.field["name"]: code}
 
@@ -189,7 +189,7 @@ class LabelItems(Importer):
                 if line != row.line:
                     if not same:
                         wrong = _("Given twice, first on line %(line)s, with another %(noun)s.") % {
-                            "line": f"{line:,}",
+                            "line": count(line),
                             "noun": noun,
                         }
                         reader.refuse(row, "key", wrong, _("Give this item another id."))
@@ -288,7 +288,7 @@ class ReadLabels:
             reader.repeated(row, ["worker", "system", "item"], line, "label")
         else:
             wrong = _("This author labeled the item on line %(line)s, with another label.") % {
-                "line": f"{line:,}"
+                "line": count(line)
             }
             names = ["worker", "system", "item", "label"]
             reader.refuse(row, names, wrong, _("Keep one of the two."))

@@ -14,7 +14,7 @@ from annotation.files.reading.keys import FirstSeen
 from annotation.formats.imports.candidates import key_of
 from annotation.formats.imports.prompt_topics import NO_TOPICS, PromptTopics
 from annotation.pair_design import groups_of, tell_groups
-from crowdqc.numbers import plural
+from crowdqc.numbers import count, plural
 
 SIDES = ("a", "b")
 # A pair as the task holds it: its topic and the keys of its texts, the smaller first.
@@ -139,7 +139,7 @@ class Pairs(Importer):
                     wrong = _("This topic has another prompt in the project.")
                     if not same:
                         wrong = _("This topic has another prompt on line %(line)s.")
-                        wrong %= {"line": f"{line:,}"}
+                        wrong %= {"line": count(line)}
                     reader.refuse(row, "topic", wrong, _("Give this prompt a topic of its own."))
                 texts = [
                     {
@@ -182,7 +182,7 @@ class Pairs(Importer):
         mend = _("Give this pair another id.")
         line, _same = ids.setdefault(item_id, row.line, "")
         if line != row.line:
-            wrong = _("Another pair has this id on line %(line)s.") % {"line": f"{line:,}"}
+            wrong = _("Another pair has this id on line %(line)s.") % {"line": count(line)}
             reader.refuse(row, "pair_id", wrong, mend)
         if known.ids.get(item_id, pair) != pair:
             reader.refuse(row, "pair_id", _("Another pair of the task has this id."), mend)

@@ -36,7 +36,7 @@ from annotation.task_types.rating.explanation import MAX_EXPLANATION, numbers
 from annotation.task_types.scales import scaled
 from annotation.task_types.sentences import sentences
 from crowdqc.errors import Invalid
-from crowdqc.numbers import parse_whole, plural
+from crowdqc.numbers import count, parse_whole, plural
 
 LABEL, CORRECT = "label", "correct"
 CORRECTNESS = "correctness"
@@ -153,7 +153,7 @@ class Documents(Importer):
         if at is not None:
             return at
         there = (
-            _("1 to %(last)s; 0 for none") % {"last": f"{last:,}"}
+            _("1 to %(last)s; 0 for none") % {"last": count(last)}
             if last
             else _("0: there is no document")
         )
@@ -203,7 +203,12 @@ class Ratings(Importer):
                 False,
                 ("feedback", "reason", "rationale"),
             ),
-            Field("evidence", gettext_lazy("Evidence"), False, ("sentences", "evidence_sentences")),
+            Field(
+                "evidence",
+                gettext_lazy("Evidence sentences"),
+                False,
+                ("sentences", "evidence_sentences"),
+            ),
         )
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownRatings) -> None:

@@ -30,7 +30,7 @@ from annotation.files.reading.importer import (
     UniqueRows,
 )
 from annotation.formats.imports.authors import AFTER, AUTHOR, WHAT, Authors, KnownAnswers, facts
-from crowdqc.numbers import plural
+from crowdqc.numbers import count, plural
 
 MAX_SAMPLES = 20  # of a dimension
 MAX_ATTRIBUTES, MAX_ATTRIBUTE, MAX_TRANSCRIPT = 200, 1000, 50_000
@@ -269,7 +269,7 @@ class Attributes(Importer):
         mine.transcript = mine.transcript or transcript
         if len(mine.transcript) > MAX_TRANSCRIPT or len(mine.lines) > MAX_ATTRIBUTES:
             most = _("a transcript of %(max_transcript)s characters at most.") % {
-                "max_transcript": f"{MAX_TRANSCRIPT:,}"
+                "max_transcript": count(MAX_TRANSCRIPT)
             }
             wrong = gettext_noop("There is more than one answer can hold.")
             reader.refuse(
@@ -285,12 +285,12 @@ class Attributes(Importer):
         """Whether an answer is new, or as the task has it. Raises Refused."""
         last = max((attribute["end"] or 0 for _, attribute in one.attributes), default=0)
         if last > len(one.transcript):
-            long = _("%(transcript)s characters.") % {"transcript": f"{len(one.transcript):,}"}
+            long = _("%(transcript)s characters.") % {"transcript": count(len(one.transcript))}
             reader.refuse(
                 one.row,
                 ["start", "end"],
                 _("A stretch ends at %(last)s; the transcript has %(long)s")
-                % {"last": f"{last:,}", "long": long},
+                % {"last": count(last), "long": long},
                 _("Give the transcript on one of the author’s rows, or leave start and end empty."),
             )
         if there is not None and there != [attribute["text"] for attribute in one.ordered]:

@@ -33,6 +33,7 @@ from annotation.records.actions.audit import record
 from annotation.records.actions.locks import lock_project
 from crowdqc import queue
 from crowdqc.errors import Conflict, Invalid
+from crowdqc.numbers import count
 
 State = ImportFile.State
 ABANDONED = dt.timedelta(minutes=3)
@@ -230,7 +231,7 @@ def add_part(*, file: ImportFile, offset: int, content: bytes) -> ImportFile:
     if not 0 < len(content) <= MOST_PART or offset + len(content) > locked.size:
         raise Invalid(
             _("A part has 1 to %(most)s bytes, within the size of the file.")
-            % {"most": f"{MOST_PART:,}"},
+            % {"most": count(MOST_PART)},
             fields={"content": _("Send a smaller part.")},
         )
     if offset == 0:

@@ -12,6 +12,7 @@ from annotation.formats.registry import TABLES, format_for
 from annotation.formats.uploads.staging import reading_of, rows_of, source_of
 from annotation.models import ImportFile
 from crowdqc.errors import Invalid
+from crowdqc.numbers import count
 
 PEOPLE = ("worker", "worker_id", "author", "judge")  # fields that hold a person's id
 
@@ -30,7 +31,7 @@ def refuse(file: ImportFile, *, leave_out_bad: bool) -> None:
     if found["bad"] and not leave_out_bad:
         raise Invalid(
             _("%(bad)s of %(total)s rows cannot be read. Nothing was imported.")
-            % {"bad": f"{found['bad']:,}", "total": f"{total(file):,}"},
+            % {"bad": count(found["bad"]), "total": count(total(file))},
             rows=found["problems"],
         )
 

@@ -172,9 +172,10 @@ def _at_work(file: ImportFile) -> View:
             total=file.total,
         )
     done = (
-        _("%(done)s of %(total)s rows") % {"done": f"{file.done:,}", "total": f"{file.total:,}"}
+        _("%(done)s of %(total)s rows")
+        % {"done": numbers.count(file.done), "total": numbers.count(file.total)}
         if file.total
-        else _("%(done)s rows") % {"done": f"{file.done:,}"}
+        else _("%(done)s rows") % {"done": numbers.count(file.done)}
     )
     if file.state == State.IMPORTING:
         sentence = _("%(rows)s checked. You can close this page.") % {"rows": done}
@@ -183,7 +184,7 @@ def _at_work(file: ImportFile) -> View:
             sentence = _("Writing the rows. You can close this page.")
             if written:
                 sentence = _("%(number)s answers written so far. You can close this page.") % {
-                    "number": f"{written:,}"
+                    "number": numbers.count(written)
                 }
     elif file.state == State.CHECKING:
         sentence = _("%(rows)s checked so far.") % {"rows": done}
@@ -210,7 +211,9 @@ def _lines(report: Mapping[str, Any]) -> tuple[tuple[int, str, str], ...]:
     """Return each reason in words, its number of rows, and the first lines with it."""
     found = []
     for reason, n in sorted(report["left_out"].items(), key=lambda one: (-one[1], one[0])):
-        lines = [f"{line:,}" for line in report["lines"].get(reason, ()) if line is not None]
+        lines = [
+            numbers.count(line) for line in report["lines"].get(reason, ()) if line is not None
+        ]
         more = ", ..." if n > len(lines) and lines else ""
         found.append((n, reason_words(reason), ", ".join(lines) + more))
     return tuple(found)
@@ -233,11 +236,11 @@ def _ready(file: ImportFile, unit: str) -> tuple[str, str, str]:
                 "%(bad)s of %(rows)s rows cannot be read. Correct them in the file, or "
                 "leave them out."
             )
-            % {"bad": f"{found['bad']:,}", "rows": f"{rows:,}"},
+            % {"bad": numbers.count(found["bad"]), "rows": numbers.count(rows)},
         )
     if found["there"] == rows:
         said = _("All %(rows)s rows are there already; importing adds nothing.") % {
-            "rows": f"{rows:,}"
+            "rows": numbers.count(rows)
         }
         return "done", _("Nothing new"), said
     if not found["new"]:
@@ -256,7 +259,7 @@ def _ready(file: ImportFile, unit: str) -> tuple[str, str, str]:
     said = ngettext(
         "%(new)s of %(rows)s rows is new.", "%(new)s of %(rows)s rows are new.", found["new"]
     )
-    numbers_said = {"new": f"{found['new']:,}", "rows": f"{rows:,}"}
+    numbers_said = {"new": numbers.count(found["new"]), "rows": numbers.count(rows)}
     return "waiting", _("Nothing imported yet"), said % numbers_said
 
 
@@ -275,7 +278,7 @@ def _look_right(found: Mapping[str, Any], unit: str) -> str:
         said = _("The new %(noun)s looks right")
     else:
         said = _("All %(new)s new %(noun)ss look right")
-    return said % {"new": f"{new:,}", "noun": noun}
+    return said % {"new": numbers.count(new), "noun": noun}
 
 
 def bad_rows(file: ImportFile) -> Iterator[list[Any]]:

@@ -14,6 +14,7 @@ from annotation.panels.selectors import number_of
 from annotation.records.actions.audit import record
 from annotation.task_types.texts import storable
 from crowdqc.errors import Conflict, Invalid
+from crowdqc.numbers import count
 
 MAX_FEEDBACK = 4000
 
@@ -42,7 +43,7 @@ def decide(*, by: User, assignment: Assignment, verdict: str, feedback: str) -> 
     if len(words) > MAX_FEEDBACK:
         raise Invalid(
             _("The feedback is too long."),
-            fields={"feedback": _("%(most)s characters.") % {"most": f"{MAX_FEEDBACK:,}"}},
+            fields={"feedback": _("%(most)s characters.") % {"most": count(MAX_FEEDBACK)}},
         )
     wanted = locked.task.qualifies
     if wanted is None:

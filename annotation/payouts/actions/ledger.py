@@ -330,7 +330,7 @@ def channels(project: Project) -> dict[str, str]:
     """Return all ledger channels of the project with their names."""
     rows = Recruitment.objects.filter(task__project=project).order_by("pk")
     return {HAND: gettext("by hand")} | {
-        f"{row.kind}-{row.pk}": gettext("through %(kind)s, %(name)s")
+        f"{row.kind}-{row.pk}": gettext("through %(name)s (%(kind)s)")
         % {"kind": row.get_kind_display(), "name": row.name}
         for row in rows
     }

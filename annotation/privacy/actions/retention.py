@@ -21,6 +21,7 @@ from annotation.privacy.selectors import retention
 from annotation.records.actions.audit import record
 from annotation.work.selectors import log
 from crowdqc.errors import Invalid, NotAllowed
+from crowdqc.numbers import count
 
 AT_ONCE = 50  # assignments a transaction
 FEWEST_DAYS, MOST_DAYS = 30, 3650  # of the texts of answers
@@ -34,7 +35,7 @@ def keep_texts(*, by: User, project: Project, days: int | None) -> Project:
             _("The days are out of range."),
             fields={
                 "days": _("%(fewest_days)s to %(most_days)s days, or nothing.")
-                % {"fewest_days": FEWEST_DAYS, "most_days": f"{MOST_DAYS:,}"}
+                % {"fewest_days": FEWEST_DAYS, "most_days": count(MOST_DAYS)}
             },
         )
     project = Project.objects.select_for_update().get(pk=project.pk)

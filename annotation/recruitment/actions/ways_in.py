@@ -22,6 +22,7 @@ from annotation.recruitment.platforms import entry_params as coming
 from annotation.recruitment.platforms import prolific, webhook
 from annotation.recruitment.platforms.entry_params import OUTCOMES
 from annotation.recruitment.platforms.prolific import PURPOSE
+from crowdqc import numbers
 from crowdqc.errors import Invalid, NotAllowed
 from crowdqc.outbound import addresses
 from crowdqc.sealing import sealed
@@ -229,7 +230,7 @@ def links(
         raise Invalid(hint, fields={"people": hint})
     names += [f"p-{secrets.token_hex(5)}" for _number in range(count or 0)]
     if not 1 <= len(names) <= MOST_LINKS:
-        hint = gettext("1 to %(most_links)s people.") % {"most_links": f"{MOST_LINKS:,}"}
+        hint = gettext("1 to %(most_links)s people.") % {"most_links": numbers.count(MOST_LINKS)}
         raise Invalid(hint, fields={"people": hint})
     record(
         by=by,

@@ -36,7 +36,7 @@ from annotation.task_types.labels.fields import (
 )
 from crowdqc import plugins
 from crowdqc.errors import Invalid
-from crowdqc.numbers import exact, parse_whole, plain_decimal, plural
+from crowdqc.numbers import count, exact, parse_whole, plain_decimal, plural
 from crowdqc.web.words import count_words
 
 logger = logging.getLogger(__name__)
@@ -216,7 +216,7 @@ def _text(one: Field, raw: str) -> Answered:
     if one["kind"] == SHORT_TEXT and len(raw) > SHORT:
         wrong = _("“%(field)s” has %(length)s characters.")
         mend = _("%(most)s characters at most.") % {"most": SHORT}
-        raise _refuse(one, wrong, mend, length=f"{len(raw):,}")
+        raise _refuse(one, wrong, mend, length=count(len(raw)))
     _count(one, count_words(raw), lambda n: plural(n, "word"))
     return Answered(given=True, values=Values(texts=[(one["name"], 0, _ruled(one, raw))]))
 

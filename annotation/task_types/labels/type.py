@@ -86,6 +86,7 @@ from annotation.task_types.labels.rules import (
 from annotation.task_types.missing import Missing
 from annotation.task_types.scales import text, truth
 from annotation.task_types.texts import MAX_CHARACTERS, storable
+from crowdqc import numbers
 from crowdqc.errors import Invalid
 from crowdqc.numbers import count, plural
 
@@ -210,7 +211,7 @@ class Labels(TaskType):
                     % {"name": name[:MAX_KEY], "value": repr(str(value)[:40])},
                     fields={
                         name[:MAX_KEY]: gettext("A text of %(max_characters)s characters at most.")
-                        % {"max_characters": f"{MAX_CHARACTERS:,}"}
+                        % {"max_characters": numbers.count(MAX_CHARACTERS)}
                     },
                 )
             draft[name] = given

@@ -17,7 +17,7 @@ from annotation.task_types.base import whole_number
 from annotation.task_types.sentences import sentences
 from annotation.task_types.texts import storable
 from crowdqc.errors import Invalid
-from crowdqc.numbers import plural
+from crowdqc.numbers import count, plural
 from crowdqc.web.words import count_words
 
 EXPLANATION, EVIDENCE, FEEDBACK = "explanation", "evidence", "feedback"
@@ -82,7 +82,7 @@ def draft_texts(raw: Mapping[str, Any]) -> dict[str, str]:
         if len(value) > most:
             raise Invalid(
                 _("The %(name)s is too long.") % {"name": name},
-                fields={name: _("%(most)s characters at most.") % {"most": f"{most:,}"}},
+                fields={name: _("%(most)s characters at most.") % {"most": count(most)}},
             )
         if value.strip():
             found[name] = storable(value)

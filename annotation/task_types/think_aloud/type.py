@@ -20,6 +20,7 @@ from annotation.task_types.base import RECORDED, TaskType, Values, whole_number
 from annotation.task_types.missing import Missing
 from annotation.task_types.scales import truth
 from annotation.task_types.texts import storable
+from crowdqc import numbers
 from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
 
@@ -308,7 +309,7 @@ def _text(value: Any, name: str, most: int) -> str:
     if len(text) > most:
         raise Invalid(
             _("The %(name)s has %(text)s characters; %(most)s is the most.")
-            % {"name": name, "text": f"{len(text):,}", "most": f"{most:,}"},
-            fields={name: _("%(most)s characters at most.") % {"most": f"{most:,}"}},
+            % {"name": name, "text": numbers.count(len(text)), "most": numbers.count(most)},
+            fields={name: _("%(most)s characters at most.") % {"most": numbers.count(most)}},
         )
     return text

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from annotation.task_types.base import whole_number
 from annotation.task_types.scales import MAX_LABEL, parse_label, rows, text, truth
 from crowdqc.errors import Invalid
+from crowdqc.numbers import count
 
 POINTS, TEXT = "points", "text"
 MAX_WORDS = 5000  # characters of an answer in words
@@ -67,7 +68,7 @@ def draft_answers(raw: Mapping[str, Any], stage: str) -> dict[str, str]:
         if len(given) > MAX_WORDS or len(name) > len(stage) + 1 + MAX_FIELD:
             raise Invalid(
                 _("%(name)s is too long.") % {"name": name},
-                fields={name: _("%(max_words)s characters.") % {"max_words": f"{MAX_WORDS:,}"}},
+                fields={name: _("%(max_words)s characters.") % {"max_words": count(MAX_WORDS)}},
             )
         found[name] = given
     return found

@@ -19,6 +19,7 @@ from annotation.task_types.scales import MAX_LABEL, parse_label, rows, text, tru
 from annotation.task_types.texts import check_words, drafted_text, word_limits
 from annotation.task_types.writing import questionnaire
 from annotation.task_types.writing.citations import Marker, cited_numbers, parse
+from crowdqc import numbers
 from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
 
@@ -42,14 +43,14 @@ def missing_topics(task: Task, version: TaskVersion) -> list[Missing]:
         if pk in empty:
             found.append(
                 Missing(
-                    gettext("Topic %(number)s has no query") % {"number": f"{number:,}"},
+                    gettext("Topic %(number)s has no query") % {"number": numbers.count(number)},
                     "topics",
                     text=key,
                 )
             )
         if there < wanted:
             told = {
-                "number": f"{number:,}",
+                "number": numbers.count(number),
                 "passages": plural(there, "passage"),
                 "wanted": wanted,
             }
@@ -74,7 +75,7 @@ def missing_topics(task: Task, version: TaskVersion) -> list[Missing]:
                 "%(lacking)s topics have nothing in the style “%(style)s”",
                 lacking,
             )
-            told = {"lacking": f"{lacking:,}", "style": style["label"]}
+            told = {"lacking": numbers.count(lacking), "style": style["label"]}
             found.append(Missing(said % told, "styles"))
     return found[:4]
 

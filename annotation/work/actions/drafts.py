@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import AssignmentItem
 from crowdqc.errors import Conflict, Invalid
+from crowdqc.numbers import count
 
 MAX_DRAFT_BYTES = 1024 * 1024  # of one version, as JSON
 MOST_OTHERS = 10  # versions of one draft that wait for a choice
@@ -94,7 +95,7 @@ def check_size(draft: Mapping[str, Any]) -> None:
         raise Invalid(
             _("This answer is too long to be saved. Shorten it."),
             fields={
-                "draft": _("At most %(bytes)s bytes as JSON.") % {"bytes": f"{MAX_DRAFT_BYTES:,}"}
+                "draft": _("At most %(bytes)s bytes as JSON.") % {"bytes": count(MAX_DRAFT_BYTES)}
             },
         )
 

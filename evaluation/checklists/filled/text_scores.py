@@ -23,6 +23,7 @@ from annotation.models import Candidate, Project, Task, User
 from annotation.records.actions.audit import record
 from annotation.task_types.scales import name_of
 from crowdqc.errors import Invalid
+from crowdqc.numbers import count
 from evaluation.methods.checklists.correlation import correlation_rows
 from evaluation.models import CandidateScore, Run, RunFigure, RunState
 from evaluation.models.runs import PUBLISHED
@@ -330,7 +331,7 @@ def import_human(
     if problems or bad:
         raise Invalid(
             gettext("%(problems)s of %(total)s rows cannot be read. Nothing was imported.")
-            % {"problems": f"{len(problems) + len(bad):,}", "total": f"{sheet.total:,}"},
+            % {"problems": count(len(problems) + len(bad)), "total": count(sheet.total)},
             fields={"file": gettext("Mend the rows and choose the file again.")},
             rows=[*problems, *bad][:MAX_PROBLEMS],
         )

@@ -14,6 +14,7 @@ from django.utils.translation import gettext, gettext_noop
 from annotation.models import Item, Task, User
 from annotation.records.actions.audit import record
 from crowdqc.errors import Conflict, Invalid, NotAllowed
+from crowdqc.numbers import count
 from evaluation.checklists.making import pipeline, stages
 from evaluation.models import SetComparison
 
@@ -113,7 +114,7 @@ def answer(
             gettext("An answer is too long."),
             fields={
                 long[0]: gettext("%(max_answer)s characters at most.")
-                % {"max_answer": f"{MAX_ANSWER:,}"}
+                % {"max_answer": count(MAX_ANSWER)}
             },
         )
     side = str(given.get(PREFERS, ""))

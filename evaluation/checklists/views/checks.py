@@ -15,6 +15,7 @@ from django.views.decorators.http import require_POST, require_safe
 from annotation.access import Access, get_task, open_to_viewers
 from annotation.files.reading.limits import AT_ONCE, check_size
 from annotation.models import Role, Task
+from crowdqc import numbers
 from crowdqc.errors import Invalid, Missing
 from evaluation.checklists.filled import text_scores
 from evaluation.checklists.filled.run import SLUG
@@ -150,7 +151,7 @@ def scores(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     except Invalid as problem:
         return _page(request, task, problem.status, problem=problem, given_name=name)
     words = gettext("%(count)s human scores are kept as run %(number)s.") % {
-        "count": f"{count:,}",
+        "count": numbers.count(count),
         "number": run.number,
     }
     messages.success(

@@ -21,7 +21,7 @@ from django.utils.translation import gettext_lazy
 
 from annotation.models import Item
 from annotation.work.snapshots import answers
-from crowdqc.numbers import count, plural, score
+from crowdqc.numbers import count, listed, plural, score
 from evaluation.embeddings.vectors import stored_vectors
 from evaluation.free_text.messages import MESSAGES
 from evaluation.methods.aqer import diagnostics
@@ -158,7 +158,7 @@ def questions_findings(
     if any(part["found"] for part in parts):
         return [camps_verdict(parts), MESSAGES.find("read_camps", action=action)]
     if least:
-        numbers = ", ".join(count(one) for one in least)
+        numbers = listed([count(one) for one in least])
         read = MESSAGES.find("read_lowest_questions", action=action, numbers=numbers)
         return [camps_verdict(parts), read]
     return [camps_verdict(parts), MESSAGES.find("read_lowest", action=action)]

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.work.snapshots import answers
-from crowdqc.numbers import count, listed, percent, plural, score, word
+from crowdqc.numbers import count, general, listed, percent, plural, score, word
 from evaluation.free_text.messages import MESSAGES
 from evaluation.methods.core.redundancy import FEW
 from evaluation.models import ItemScore, Run
@@ -73,7 +73,7 @@ def _redundancy(figures: Figures) -> Iterator[Finding]:
 def plural_answers(answers: float) -> str:
     """A median number of answers: ``1 answer``, ``2.5 answers``."""
     several = 1 if answers == 1 else 2
-    return ngettext("%(count)s answer", "%(count)s answers", several) % {"count": f"{answers:g}"}
+    return ngettext("%(count)s answer", "%(count)s answers", several) % {"count": general(answers)}
 
 
 def _graph(figures: Figures) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Item
 from crowdqc.errors import Conflict, DomainError
-from crowdqc.numbers import percent, score
+from crowdqc.numbers import count, percent, score
 from evaluation.charts import exemplary
 from evaluation.charts.exemplary import KINDS, Dot
 from evaluation.charts.writing import sign
@@ -151,7 +151,7 @@ def _coordinates(point: FloatArray) -> tuple[str, str]:
 def _traced(run: Run, item: Item, told: Mapping[str, Any]) -> tuple[AnswersDataset, Movement]:
     """The run's answers and the way; raises DomainError or DataError with the reason for none."""
     if run.snapshot is None or len(run.snapshot.answer_ids) > MOST_ANSWERS:
-        raise Conflict(_("The run has more than %(most)s answers.") % {"most": f"{MOST_ANSWERS:,}"})
+        raise Conflict(_("The run has more than %(most)s answers.") % {"most": count(MOST_ANSWERS)})
     frozen = snapshots.load(run.snapshot)
     identity = str(told["recipe"].get("encoder", ""))
     matrix = vectors_of_run(run.params["encoder"], identity, frozen.texts, load_model=False)

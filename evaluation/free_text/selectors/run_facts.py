@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.work.snapshots import answers
-from crowdqc.numbers import count, plural, power_of_ten, score
+from crowdqc.numbers import count, general, plural, power_of_ten, score
 from evaluation.free_text.messages import MESSAGES
 from evaluation.free_text.selectors import findings
 from evaluation.free_text.selectors.movement import bound_part
@@ -49,8 +49,8 @@ def redundancy(told: Mapping[str, Any]) -> list[dict[str, Any]]:
             {
                 **one,
                 "spread": f"{least}" if least == most else f"{least}–{most}",
-                "typical": f"{one['answers']:g}",
-                "more": f"{one['answers'] + 1:g}",
+                "typical": general(one["answers"]),
+                "more": general(one["answers"] + 1),
             }
         )
     return found

@@ -17,7 +17,7 @@ from annotation.models import Organisation, Project, User
 from annotation.records.actions.audit import record
 from crowdqc import money
 from crowdqc.errors import Conflict, Invalid
-from crowdqc.numbers import parse_whole
+from crowdqc.numbers import count, parse_whole
 from crowdqc.outbound import addresses
 from evaluation.llm.endpoints import keys
 from evaluation.models import CallUse, Endpoint, LanguageModel, LLMAttempt, Run
@@ -321,7 +321,7 @@ def _parse_number(name: str, value: Any) -> int | None:
             _("A whole number from %(low)s to %(high)s, or empty.")
             if empty
             else _("A whole number from %(low)s to %(high)s.")
-        ) % {"low": f"{low:,}", "high": f"{high:,}"}
+        ) % {"low": count(low), "high": count(high)}
         raise Invalid(_("%(name)s is out of range.") % {"name": name}, fields={name: hint})
     return number
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 
 from crowdqc.errors import Invalid
+from crowdqc.numbers import count
 from evaluation.llm.own.purposes import Purpose
 from evaluation.llm.prompting import OPTIONAL, PLACE
 
@@ -41,7 +42,7 @@ def check_texts(purpose: Purpose, system: str, user: str) -> None:
             found.insert(
                 0,
                 _("At most %(longest)s characters; these are %(text)s.")
-                % {"longest": f"{LONGEST:,}", "text": f"{len(text):,}"},
+                % {"longest": count(LONGEST), "text": count(len(text))},
             )
         if found:
             fields[name] = " ".join(found[:MOST_ERRORS])

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crowdqc.numbers import MINUS, interval, listed, percent, plural, score
+from crowdqc.numbers import MINUS, decimal, interval, listed, percent, plural, score
 from crowdqc.web.terms import Words
 from evaluation.pairwise.selectors.facts import apart_finding
 from evaluation.pairwise.selectors.runs import ShownRun
@@ -202,8 +202,8 @@ class Fact:
 def change_words(change: float, se: float | None) -> str:
     """``+ 5.2, se 0.7`` from shares."""
     sign = MINUS if change < 0 else "+"
-    told = f"{sign} {abs(100 * change):.1f}"
-    return told if se is None else f"{told}, se {100 * se:.1f}"
+    told = f"{sign} {decimal(abs(100 * change))}"
+    return told if se is None else f"{told}, {_('se')} {decimal(100 * se)}"
 
 
 def within_shares(low: float, high: float) -> tuple[float, float]:

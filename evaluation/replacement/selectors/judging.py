@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crowdqc.numbers import count, format_signed, plural, score
+from crowdqc.numbers import count, format_signed, general, plural, score
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.charts.calibration import Forecasts, reliability_curve
@@ -203,7 +203,7 @@ def calibration(run: Run, told: Told, model: int, name: str, *, classes: bool) -
     curve = _curve(points) if points else None
     found: list[EstimateRow] = []
     for row in rows:
-        title = words[int(row["value"])] if classes else f"{row['value']:g}"
+        title = words[int(row["value"])] if classes else general(row["value"])
         one = EstimateRow(title, row["said"], row["low"], row["high"], row["n"])
         found += drawn([one], scale, reference=None if classes else row["value"])
     people = _("People who say the same") if classes else _("People’s mean")

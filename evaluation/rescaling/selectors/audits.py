@@ -19,7 +19,7 @@ from annotation.task_types.sentences import paragraphs
 from annotation.templatetags.crowdqc import ago, mark
 from annotation.work.snapshots import explanations
 from crowdqc.errors import Missing
-from crowdqc.numbers import count, percent, plural
+from crowdqc.numbers import count, percent, percent_interval, plural
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.methods.rescaling.explanation_audit import Share, share
@@ -75,7 +75,7 @@ class ShareRow:
         """Return the share's interval in per cent as low–high; "none judged" without one."""
         if self.share.low is None or self.share.high is None:
             return gettext("none judged")
-        return f"{100 * self.share.low:.0f}–{100 * self.share.high:.0f}%"
+        return percent_interval(self.share.low, self.share.high)
 
 
 @dataclass(frozen=True)

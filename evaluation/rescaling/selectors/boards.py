@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Membership, Task
 from annotation.task_types.ready_made import translate_ready_made
-from crowdqc.numbers import count, format_signed, interval, plural, score
+from crowdqc.numbers import count, format_signed, general, interval, plural, score
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.models import Run, RunFigure, RunState
@@ -171,11 +171,11 @@ def recipe(told: NamedFigures) -> list[tuple[str, str]]:
         ("scale", told.frame["scale"]),
         ("scores", f"{calls['model']}, {calls['prompt']}"),
         ("calls", f"{count(calls['calls'])}, {calls['digest'][:8]}"),
-        ("ensemble λ", f"{params['ensemble']:g}"),
+        ("ensemble λ", general(params["ensemble"])),
         (
             gettext("no ties"),
             gettext("noise %(noise)s, %(draws)s draws")
-            % {"noise": f"{params['noise']:g}", "draws": params["draws"]},
+            % {"noise": general(params["noise"]), "draws": params["draws"]},
         ),
         ("interval", gettext("jackknife over items, %(level)s%%") % {"level": told.level}),
         ("seed", str(run.seed)),
@@ -395,7 +395,7 @@ def ensembles(told: NamedFigures) -> dict[str, Any]:
     for row in told.rows("ensembles"):
         change = Change.of(
             {**row, "difference": _subtract(row["after"], row["before"])},
-            f"{row['lambda']:g}",
+            general(row["lambda"]),
             note=ends.get(row["lambda"], ""),
             why=_missing_reason(row),
         )
@@ -467,7 +467,7 @@ def _prompt_columns() -> list[Column]:
     columns = [
         head_column("prompt", gettext("Prompt"), html=_prompt),
         Column.text("model", gettext("Model"), gettext("Model"), classes="nowrap"),
-        Column.number("weight", "λ", term="lambda", html=lambda row: f"{row.weight:g}"),
+        Column.number("weight", "λ", term="lambda", html=lambda row: general(row.weight)),
         Column.share("fallback", gettext("Means instead"), digits=1),
     ]
     return [

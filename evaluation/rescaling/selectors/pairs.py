@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
 
-from crowdqc.numbers import format_signed, plural, score
+from crowdqc.numbers import format_signed, general, plural, score
 from evaluation.charts.agreement import heat_step
 from evaluation.charts.scatter import Point, scatter
 from evaluation.charts.svg import Axis
@@ -101,10 +101,10 @@ class SharedItem:
 
 SHARED = (
     head_column("item", _("Item")),
-    Column.number("first", _("First before"), html=lambda row: f"{row.first:g}"),
-    Column.number("second", _("Second before"), html=lambda row: f"{row.second:g}"),
-    Column.number("first_after", _("First after"), html=lambda row: f"{row.first_after:g}"),
-    Column.number("second_after", _("Second after"), html=lambda row: f"{row.second_after:g}"),
+    Column.number("first", _("First before"), html=lambda row: general(row.first)),
+    Column.number("second", _("Second before"), html=lambda row: general(row.second)),
+    Column.number("first_after", _("First after"), html=lambda row: general(row.first_after)),
+    Column.number("second_after", _("Second after"), html=lambda row: general(row.second_after)),
 )
 
 

@@ -17,7 +17,17 @@ from django.utils.translation import gettext_lazy, gettext_noop
 from annotation.access import Access
 from annotation.task_types import get_type
 from annotation.work.snapshots.judgments import AskedDimension
-from crowdqc.numbers import decimal, interval, listed, mid_sentence, percent, plural, score, word
+from crowdqc.numbers import (
+    decimal,
+    general,
+    interval,
+    listed,
+    mid_sentence,
+    percent,
+    plural,
+    score,
+    word,
+)
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.labels.selectors.findings import agreement_words
@@ -276,7 +286,7 @@ CLASSES = (
         "top",
         gettext_lazy("Top class from"),
         gettext_lazy("Top from"),
-        html=lambda row: gettext_lazy("none") if row.top is None else f"{row.top:g}",
+        html=lambda row: gettext_lazy("none") if row.top is None else general(row.top),
     ),
     Column.share("share", gettext_lazy("Ratings in it"), gettext_lazy("In it")),
     Column.score(
@@ -472,7 +482,7 @@ def _straight_findings(run: Run, dimension: str, *, named: bool) -> list[Finding
     fields = ("worker__pseudonym", "n", "extra__mean", "extra__spread")
     straight = [
         _("%(name)s: %(ratings)s of %(value)s")
-        % {"name": name, "ratings": plural(n, "rating"), "value": f"{mean:g}"}
+        % {"name": name, "ratings": plural(n, "rating"), "value": general(mean)}
         for name, n, mean, spread in rows.order_by("pk").values_list(*fields)
         if spread is not None and spread < SAME
     ]

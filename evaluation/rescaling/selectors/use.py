@@ -20,7 +20,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.models import Task
 from annotation.task_types.sentences import sentences
 from annotation.work.snapshots import explanations
-from crowdqc.numbers import interval, score
+from crowdqc.numbers import general, interval, score
 from evaluation.charts import rescaling as charts_rescaling
 from evaluation.models import AnswerScore, ItemScore, WorkerScore
 from evaluation.rescaling.prompts import PUBLISHED_MODEL, PUBLISHED_PROMPT
@@ -123,7 +123,7 @@ class LabelScores:
 def _label_columns(level: int) -> tuple[Column, ...]:
     return (
         head_column("label", gettext("Label")),
-        Column.number("value", gettext("Value"), html=lambda row: f"{row.value:g}"),
+        Column.number("value", gettext("Value"), html=lambda row: general(row.value)),
         Column.count("n", gettext("Ratings")),
         Column.score("mean", gettext("Mean score"), digits=1, is_main=True),
         replace(

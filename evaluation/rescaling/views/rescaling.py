@@ -17,6 +17,7 @@ from annotation.accounts.projects.forms import add_errors
 from annotation.files.reading.limits import AT_ONCE, check_size
 from annotation.models import Role, Task
 from crowdqc.errors import DomainError, Missing
+from crowdqc.numbers import count
 from evaluation.models import LanguageModel, Run
 from evaluation.published.studies import rescaling_import
 from evaluation.rescaling import run as rescaling
@@ -165,7 +166,7 @@ def scores(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         if new
         else gettext("%(scores)s scores were there already. Rescale from them now.")
     )
-    messages.success(request, said % {"scores": f"{held.params['calls']:,}"})
+    messages.success(request, said % {"scores": count(held.params["calls"])})
     return redirect("rescaling_run", project_id, task_id)
 
 

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Task
 from annotation.task_types.ready_made import translate_ready_made
-from crowdqc.numbers import count, interval, percent, plural, score, word
+from crowdqc.numbers import count, interval, percent, percent_interval, plural, score, word
 from evaluation.charts import writing as charts_writing
 from evaluation.methods.core.units import RESAMPLED, too_few_units
 from evaluation.models import Run, RunFigure
@@ -157,7 +157,7 @@ def estimate_in_words(row: Row | None, digits: int = 2, *, share: bool = False) 
     if low is None or high is None:
         return EstimateInWords(value, "", why)
     if share:
-        return EstimateInWords(value, f"{100 * low:.{digits}f}–{100 * high:.{digits}f}%")
+        return EstimateInWords(value, percent_interval(low, high, digits))
     return EstimateInWords(value, interval(low, high, digits))
 
 

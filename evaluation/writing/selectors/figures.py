@@ -11,7 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_noop
 
-from crowdqc.numbers import count, mid_sentence, percent, plural, score
+from crowdqc.numbers import count, general, mid_sentence, percent, percent_interval, plural, score
 from evaluation.charts import writing as charts
 from evaluation.charts.writing import SOURCES, ByRank
 from evaluation.results.cells import Cell, bold, note_below
@@ -36,7 +36,7 @@ from evaluation.writing.selectors.facts import (
 
 MEASURES = (
     ("words", gettext_noop("Words")),
-    ("statements", gettext_noop("Statements")),
+    ("statements", gettext_noop("Statements made")),
     ("documents", gettext_noop("Different passages cited")),
 )
 PAIRS = {
@@ -50,7 +50,7 @@ PAIRS = {
 # Figure of a group -> its head, and what stands beside it on a narrow screen.
 GENERAL = {
     "words": (gettext_noop("Words"), gettext_noop("words")),
-    "statements": (gettext_noop("Statements"), gettext_noop("statements")),
+    "statements": (gettext_noop("Statements made"), gettext_noop("statements")),
     "citations": (gettext_noop("Citations"), gettext_noop("citations")),
     "documents": (gettext_noop("Different passages"), gettext_noop("different passages")),
     "citations_per_document": (
@@ -202,7 +202,7 @@ def _general_table(told: NamedFigures) -> ResultTable:
 def _spread(one: Row) -> str:
     if not one["n"]:
         return ""
-    median, q1, q3 = (f"{one[name]:.1f}".removesuffix(".0") for name in ("median", "q1", "q3"))
+    median, q1, q3 = (general(round(one[name], 1)) for name in ("median", "q1", "q3"))
     return f"{median}, {q1}–{q3}"
 
 
@@ -282,7 +282,7 @@ def _at_rank(told: NamedFigures, row: Row, rank: int) -> EstimateInWords:
     low, high = (ends[rank] for ends in _ends(told, row))
     if low is None or high is None:
         return EstimateInWords(percent(value))
-    return EstimateInWords(percent(value), f"{100 * low:.0f}–{100 * high:.0f}%")
+    return EstimateInWords(percent(value), percent_interval(low, high))
 
 
 def _paired(told: NamedFigures, name: str, heading: str) -> ResultTable | None:

@@ -22,7 +22,16 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Answer, Task
 from annotation.task_types.ready_made import translate_ready_made
-from crowdqc.numbers import MINUS, clock, count, mid_sentence, percent, plural, score
+from crowdqc.numbers import (
+    clock,
+    count,
+    general,
+    mid_sentence,
+    percent,
+    percent_interval,
+    plural,
+    score,
+)
 from evaluation.charts import writing as charts_writing
 from evaluation.methods.writing.signals import PARAMETERS
 from evaluation.models import AnswerScore, Run
@@ -417,7 +426,7 @@ def _signal(slug: str, row: Mapping[str, Any], kept: Mapping[str, Any]) -> Signa
     used = kept.get("parameters", {})
     ends = ""
     if row["low"] is not None:
-        ends = f"{100 * row['low']:.1f}–{100 * row['high']:.1f}%"
+        ends = percent_interval(row["low"], row["high"], 1)
     share, workers = row["share"], plural(row["workers"], "worker")
     return typed(
         SignalRow,
@@ -425,7 +434,7 @@ def _signal(slug: str, row: Mapping[str, Any], kept: Mapping[str, Any]) -> Signa
         label=str(LABELS[slug]),
         sentence=str(CALCULATIONS[slug]),
         thresholds=[
-            f"{used.get(name, PARAMETERS[name].default):g} {PARAMETERS[name].words}"
+            f"{general(used.get(name, PARAMETERS[name].default))} {PARAMETERS[name].words}"
             for name in THRESHOLDS.get(slug, ())
             if name in PARAMETERS
         ],
@@ -479,9 +488,7 @@ def _question(told: NamedFigures, row: Any, rows: list[Mapping[str, Any]]) -> di
         shares = [percent(k / n) if n else _("none") for k in one["counts"]]
         mean = EstimateInWords(
             figure(one["mean"], 1),
-            (_("median %(median)s") % {"median": f"{one['median']:g}"}).replace("-", MINUS)
-            if n
-            else "",
+            _("median %(median)s") % {"median": general(one["median"])} if n else "",
         )
         cells = [
             Cell(bar, "plot"),

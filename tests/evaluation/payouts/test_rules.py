@@ -83,7 +83,7 @@ def test_the_lower_end_and_the_whole_range_of_ranks_decide() -> None:
         0,
         0,
     ]
-    assert by_score[0].note == "lower end .810 of the score reaches .800 in run 3"
+    assert by_score[0].note == "lower end .810 reaches .800 in run 3"
     assert by_score[4].note == "no bonus: not scored in run 3"
     ranks = [{"at": 2, "bonus": "1.00"}, {"at": 5, "bonus": "0.40"}]
     found = apply_rule(
@@ -251,7 +251,7 @@ def test_a_proposal_begins_with_the_rule_and_a_person_may_change_it(world: World
     new = reverse("payout_new", args=[world.project.pk, world.task.pk])
     page = client.get(new, {"assignment": ids, "decision": "approve"}).content.decode()
     assert "bonus by the lower end of the score’s interval" in page
-    assert "lower end .850 of the score reaches .800 in run 1" in page
+    assert "lower end .850 reaches .800 in run 1" in page
     for pk, bonus in zip(ids, ("1.00", "1.20", "0.40"), strict=True):
         assert f'name="bonus_{pk}" value="{bonus}"' in page
     sent: dict[str, Any] = {"key": str(uuid.uuid4()), "assignment": ids}
@@ -268,7 +268,7 @@ def test_a_proposal_begins_with_the_rule_and_a_person_may_change_it(world: World
     assert client.post(new, {**sent, "do": "propose"}).status_code == 302
     batch = PayoutBatch.objects.get()
     lines = {line.assignment_id: line for line in batch.lines.all()}
-    assert lines[good.pk].bonus_note == "lower end .850 of the score reaches .800 in run 1"
+    assert lines[good.pk].bonus_note == "lower end .850 reaches .800 in run 1"
     assert lines[slow.pk].bonus_note == "written by hand; the rule gives €1.20"
     assert lines[plain.pk].reason == "The second text was left out."
     client.force_login(world.manager)

@@ -32,7 +32,7 @@ from annotation.gallery.templates import is_unconfirmed_text
 from annotation.models import ItemGroup, Role, Task, User
 from annotation.task_types.missing import Missing
 from crowdqc.errors import Invalid
-from crowdqc.numbers import several
+from crowdqc.numbers import count, several
 
 
 def find(request: HttpRequest, project_id: int, task_id: int) -> tuple[Access, Task]:
@@ -123,7 +123,7 @@ def republishing(build: Build, rewording: Rewording, *, keeps_answers: bool = Tr
                 "%(kept)s answers to the old wording stay with version %(number)s and are not "
                 "pooled with new ones."
             )
-            % {"kept": f"{kept:,}", "number": build.version.number - 1}
+            % {"kept": count(kept), "number": build.version.number - 1}
         )
     if not keeps_answers:
         other = ""

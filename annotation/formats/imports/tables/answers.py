@@ -37,7 +37,7 @@ from annotation.formats.imports.tables.base import (
     TableReader,
     unread,
 )
-from crowdqc.numbers import plural
+from crowdqc.numbers import count, plural
 from crowdqc.web.words import count_words
 
 ASKED = "a question or its id"
@@ -177,14 +177,14 @@ class AnswerTable(TableReader):
         cannot = _("Every question has one answer: there is nothing to compare.")
         reader.checked.about |= {
             "facts": [
-                [_("Answers"), f"{len(last.found):,}"],
-                [_("Workers"), f"{len(workers):,}"],
-                [_("Questions"), f"{len(items):,}"],
+                [_("Answers"), count(len(last.found))],
+                [_("Workers"), count(len(workers))],
+                [_("Questions"), count(len(items))],
                 [
                     _("Answers per question"),
-                    f"{low:,}"
+                    count(low)
                     if low == high
-                    else _("%(low)s to %(high)s") % {"low": f"{low:,}", "high": f"{high:,}"},
+                    else _("%(low)s to %(high)s") % {"low": count(low), "high": count(high)},
                 ],
             ],
             "by": [plural(len(workers), "worker"), plural(len(items), "question")],

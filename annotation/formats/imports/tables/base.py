@@ -40,7 +40,7 @@ from annotation.files.reading.values import (
 from annotation.formats.imports.labels import MAX_COLUMNS, MAX_META
 from annotation.formats.imports.tables.summaries import summary_filter
 from crowdqc.files.json_input import Unreadable
-from crowdqc.numbers import mid_sentence, plural
+from crowdqc.numbers import count, mid_sentence, plural
 from crowdqc.web.terms import Words
 
 NAMED = 5  # names that a page lists
@@ -395,7 +395,7 @@ class LastCounts:
         if line != row.line:
             wrong = _("%(key)s has this item again on line %(line)s.") % {
                 "key": key[0],
-                "line": f"{row.line:,}",
+                "line": count(row.line),
             }
             where, value = self.reader.column(self.said), self.written.get(key, before[self.said])
             self.reader.checked.problems.append(

@@ -32,7 +32,7 @@ from annotation.formats.imports.tables.base import (
 )
 from annotation.formats.imports.tools.arena import ALSO, OUTCOMES, TOPIC, UNNAMED, VERDICT, Battles
 from annotation.formats.imports.winners import SAID, WINNERS, winner_of
-from crowdqc.numbers import percent, plural
+from crowdqc.numbers import count, percent, plural
 
 SYSTEMS = ("model", "system", "generator", "candidate", "option")
 LEFTS = (
@@ -150,7 +150,7 @@ class ComparisonTable(TableReader, Battles):
         named = sum(one in SAID.values() for one in told)
         said = _("%(winner)s names a side in %(named)s of %(rows)s") % {
             "winner": mapping["winner"],
-            "named": f"{named:,}",
+            "named": count(named),
             "rows": plural(len(rows), "row"),
         }
         return Fit(2 * named > len(rows), said)
@@ -463,11 +463,11 @@ def _table_facts(battles: Sequence[Mapping[str, Any]], again: int) -> dict[str, 
     decided = len(battles) - ties
     return {
         "facts": [
-            [_("Comparisons"), f"{len(battles):,}"],
-            [_("Judges"), f"{len(judges):,}"],
-            [_("Systems"), f"{len(systems):,}"],
-            [_("Pairs"), f"{len(pairs):,}"],
-            [_("Ties"), f"{ties:,}"],
+            [_("Comparisons"), count(len(battles))],
+            [_("Judges"), count(len(judges))],
+            [_("Systems"), count(len(systems))],
+            [_("Pairs"), count(len(pairs))],
+            [_("Ties"), count(ties)],
             [_("Left wins"), percent(left / decided) if decided else "none"],
         ],
         "by": [plural(len(judges), "judge"), plural(len(systems), "system")],

@@ -22,7 +22,7 @@ from annotation.formats.imports.tools.label_studio import (
 )
 from annotation.task_types.label_studio import CHOICES, TEXT
 from crowdqc.files.json_input import Unreadable, read_json
-from crowdqc.numbers import plural
+from crowdqc.numbers import count, plural
 
 ANNOTATIONS, COMPLETIONS = "annotations", "completions"  # as exports before 1.0 call them
 NESTED = ("data", ANNOTATIONS, "predictions", "meta")
@@ -65,13 +65,13 @@ class LabelStudioTable(TableReader):
                 task = read_task(_nested(reader, row), row.line, problems)
                 if keys.setdefault(task.key, row.line) != row.line:
                     wrong = _("Task %(keys)s of the file has this id, too.") % {
-                        "keys": f"{keys[task.key]:,}"
+                        "keys": count(keys[task.key])
                     }
                     raise BadValue("id", task.key, wrong, _("Left out."))
             except BadValue as bad:
                 task = None
                 problems.append(
-                    problem_of(row.line, _("task %(line)s") % {"line": f"{row.line:,}"}, bad)
+                    problem_of(row.line, _("task %(line)s") % {"line": count(row.line)}, bad)
                 )
             if task is not None and task.given:
                 reader.checked.good.append({"task": task}, len(str(task.data)))
@@ -189,9 +189,9 @@ def _file_facts(tasks: Sequence[LSTask]) -> dict[str, Any]:
         "workers": max(1, len(people)),
         "ties": any(value == "neutral" for _, name, _, value in said if name == control),
         "facts": [
-            [_("Tasks"), f"{len(tasks):,}"],
-            [_("Annotators"), f"{len(people):,}"],
-            [_("Models"), f"{len(models):,}"],
+            [_("Tasks"), count(len(tasks))],
+            [_("Annotators"), count(len(people))],
+            [_("Models"), count(len(models))],
             [_("Controls"), f"{len({name for _, name, *_ in said}):,}"],
             [_("Scored first"), control or "none"],
         ],

@@ -63,6 +63,7 @@ from annotation.formats.imports.tables.base import (
 from annotation.formats.imports.tables.summaries import is_summary
 from annotation.task_types.labels.fields import MAX_OPTIONS
 from annotation.task_types.scales import MAX_LABEL
+from crowdqc import numbers
 from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
 
@@ -263,7 +264,7 @@ class LabelTable(TableReader):
             if first != known:
                 wrong = _("This item has the known answer %(first)s on line %(line)s.") % {
                     "first": first,
-                    "line": f"{line:,}",
+                    "line": numbers.count(line),
                 }
                 reader.refuse(row, "gold", wrong, _("Left out. Give each item one known answer."))
         return {
@@ -399,7 +400,7 @@ class LabelMatrix(LabelTable):
                     "%(n)s cells “%(value)s” are no labels.",
                     empty.total(),
                 )
-                % {"n": f"{empty.total():,}", "value": "”, “".join(sorted(empty))}
+                % {"n": numbers.count(empty.total()), "value": "”, “".join(sorted(empty))}
             )
             for value in sorted(empty):
                 text = _("Keep “%(value)s” as a label") % {"value": value}
@@ -704,7 +705,8 @@ def _cells(
                 labels += 1
                 if labels > most:
                     raise Invalid(
-                        _("The matrix has more than %(most)s labels.") % {"most": f"{most:,}"},
+                        _("The matrix has more than %(most)s labels.")
+                        % {"most": numbers.count(most)},
                         fields={"file": _("Split it into smaller files.")},
                     )
                 told = {**values, "worker": worker, "item": item, "label": label}
@@ -817,7 +819,7 @@ def _check_few_labels(reader: Reader, options: int, most: int) -> None:
             )
             % {
                 "column": reader.column("label"),
-                "options": f"{options:,}",
+                "options": numbers.count(options),
                 "max_options": MAX_OPTIONS,
             },
             fields={"file": _("Choose a file whose label column names classes.")},
@@ -865,7 +867,7 @@ def _refused(
     right = usual[said]
     wrong = _("Close to “%(right)s”, which is given %(n)s times") % {
         "right": right,
-        "n": f"{n[right]:,}",
+        "n": numbers.count(n[right]),
     }
     reader.checked.problems.append(
         Problem(line, reader.column("label"), said, wrong, _("Left out."))
@@ -891,7 +893,7 @@ def _table_facts(
         text = _("%(worker)s chose “%(label)s” %(n)s times out of %(n)s.") % {
             "worker": worker,
             "label": label,
-            "n": f"{n:,}",
+            "n": numbers.count(n),
         }
         head = _("One worker always gives the same label.")
         warnings.append({"level": "warn", "head": head, "text": text})
@@ -915,23 +917,27 @@ def _table_facts(
         text = _("Given once: %(value)s.") % {"value": ", ".join(f"“{label}”" for label in rare)}
         warnings.append({"level": "warn", "head": _("Rare labels."), "text": text})
     if low != high:
-        text = _("From %(low)s to %(high)s.") % {"low": f"{low:,}", "high": f"{high:,}"}
+        text = _("From %(low)s to %(high)s.") % {
+            "low": numbers.count(low),
+            "high": numbers.count(high),
+        }
         warnings.append({"level": "", "head": _("Labels per item vary."), "text": text})
     return {
         "labels": labels.most_common(MAX_OPTIONS),
         "low": low,
         "workers": len(by_worker),
         "facts": [
-            [_("Labels"), f"{len(good):,}"],
-            [_("Workers"), f"{len(by_worker):,}"],
-            [_("Items"), f"{len(per_item):,}"],
-            [_("Classes"), f"{len(labels):,}"],
-            [_("Items with a known answer"), f"{len(gold):,}"],
+            [_("Labels"), numbers.count(len(good))],
+            [_("Workers"), numbers.count(len(by_worker))],
+            [_("Items"), numbers.count(len(per_item))],
+            [_("Classes"), numbers.count(len(labels))],
+            [_("Items with a known answer"), numbers.count(len(gold))],
             [
                 _("Labels per item"),
-                f"{low:,}"
+                numbers.count(low)
                 if low == high
-                else _("%(low)s to %(high)s") % {"low": f"{low:,}", "high": f"{high:,}"},
+                else _("%(low)s to %(high)s")
+                % {"low": numbers.count(low), "high": numbers.count(high)},
             ],
         ],
         "by": [

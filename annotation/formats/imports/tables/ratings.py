@@ -33,7 +33,7 @@ from annotation.formats.imports.tables.base import (
 )
 from annotation.task_types.scales import DECIMAL, MAX_POINTS, scaled
 from crowdqc.errors import Invalid
-from crowdqc.numbers import plural
+from crowdqc.numbers import count, plural
 
 SCORES = ("rating", "points", "stars", "grade", "likert")
 # Scores if the values are so many numbers, and no column is called as labels are.
@@ -192,15 +192,15 @@ class RatingTable(TableReader):
             "factor": factor,
             "low": low,
             "facts": [
-                [_("Ratings"), f"{scores.total():,}"],
-                [_("Workers"), f"{len(workers):,}"],
-                [_("Items"), f"{len(items):,}"],
-                [_("Points of the scale"), f"{len(scores):,}"],
+                [_("Ratings"), count(scores.total())],
+                [_("Workers"), count(len(workers))],
+                [_("Items"), count(len(items))],
+                [_("Points of the scale"), count(len(scores))],
                 [
                     _("Ratings per item"),
-                    f"{low:,}"
+                    count(low)
                     if low == high
-                    else _("%(low)s to %(high)s") % {"low": f"{low:,}", "high": f"{high:,}"},
+                    else _("%(low)s to %(high)s") % {"low": count(low), "high": count(high)},
                 ],
             ],
             "by": [plural(len(workers), "worker"), plural(len(items), "item")],
@@ -217,7 +217,7 @@ class RatingTable(TableReader):
             "most."
         )
         return Invalid(
-            wrong % {"column": column, "scores": f"{scores:,}", "most": MAX_POINTS},
+            wrong % {"column": column, "scores": count(scores), "most": MAX_POINTS},
             fields={"file": _("Round the scores to a scale.")},
         )
 
@@ -230,7 +230,7 @@ class RatingTable(TableReader):
         found = scaled(number, factor)
         if found is None or abs(found) > HIGHEST:
             wrong = _("Not a number from −%(highest)s to %(highest)s") % {
-                "highest": f"{HIGHEST // factor:,}"
+                "highest": count(HIGHEST // factor)
             }
             if found is None and DECIMAL.fullmatch(number):
                 wrong = _("More than %(most)s decimals") % {"most": MOST_PLACES}

@@ -54,7 +54,7 @@ from annotation.formats.imports.tables.base import unread
 from annotation.pair_design import groups_of, tell_groups
 from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT
 from crowdqc.files.json_input import Unreadable, read_json
-from crowdqc.numbers import plural
+from crowdqc.numbers import count, plural
 
 BOTH_BAD = "both_bad"
 WINNERS = {
@@ -310,7 +310,7 @@ class Battles(Importer):
         if both_bad:
             checked.facts.append(
                 _("%(both_bad)s where both were bad, counted as ties")
-                % {"both_bad": f"{both_bad:,}"}
+                % {"both_bad": count(both_bad)}
             )
         if UNNAMED in judges and "judge" not in reader.mapping:
             checked.notes.append(
@@ -368,7 +368,7 @@ class _Line:
                 column,
                 value,
                 _("%(value)s characters; %(most)s is the most.")
-                % {"value": f"{len(value):,}", "most": most},
+                % {"value": count(len(value)), "most": most},
                 _("Shorten it."),
             )
         return value

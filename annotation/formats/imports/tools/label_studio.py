@@ -34,6 +34,7 @@ from annotation.task_types.label_studio import (
 )
 from crowdqc.errors import Invalid
 from crowdqc.files.json_input import Unreadable, read_json
+from crowdqc.numbers import count
 
 MAX_BYTES = 200 * 1024 * 1024
 TAXONOMY = "taxonomy"  # choices that are paths
@@ -159,7 +160,7 @@ def read_label_studio(content: bytes, name: str) -> LSFile:
         bad_tasks = len({problem.line for problem in problems})
         raise Invalid(
             _("%(name)s: %(bad_tasks)s of %(raw)s tasks cannot be read. Nothing was imported.")
-            % {"name": name, "bad_tasks": f"{bad_tasks:,}", "raw": f"{len(raw):,}"},
+            % {"name": name, "bad_tasks": count(bad_tasks), "raw": count(len(raw))},
             rows=[problem.as_dict() for problem in problems[:MAX_PROBLEMS]],
         )
     return LSFile(tasks, tasks[0].meta)

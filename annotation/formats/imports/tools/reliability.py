@@ -8,6 +8,7 @@ from django.utils.translation import gettext_noop
 from annotation.files.reading.sheet import check_size, read
 from annotation.formats.imports.tools.crowdkit import Label
 from crowdqc.errors import Invalid
+from crowdqc.numbers import count
 
 
 def read_matrix(content: bytes, name: str) -> list[Label]:
@@ -28,7 +29,7 @@ def read_matrix(content: bytes, name: str) -> list[Label]:
     if sheet.unreadable:
         rows = [problem.as_dict() for problem in sheet.unreadable]
         raise Invalid(
-            _("%(name)s: %(rows)s rows cannot be read.") % {"name": name, "rows": f"{len(rows):,}"},
+            _("%(name)s: %(rows)s rows cannot be read.") % {"name": name, "rows": count(len(rows))},
             rows=rows,
         )
     found: list[Label] = []
@@ -43,7 +44,7 @@ def read_matrix(content: bytes, name: str) -> list[Label]:
             )
             raise Invalid(
                 _("%(name)s, line %(line)s: the coder %(wrong)s.")
-                % {"name": name, "line": f"{row.line:,}", "wrong": wrong},
+                % {"name": name, "line": count(row.line), "wrong": wrong},
                 fields={coder: _("A row a coder.")},
             )
         seen[who] = row.line

@@ -20,6 +20,7 @@ from django.utils.translation import gettext_noop
 
 from annotation.formats.imports.published.files import Record, Source
 from annotation.task_types.writing.deltas import Delta, apply, diff_texts
+from crowdqc.numbers import count
 
 NEEDED = ("response", "topic", "style")
 SNAPSHOT, CHANGES = ("timestamp", "text"), ("started_at", "deltas")
@@ -85,7 +86,7 @@ class LogReader:
             return
         if not isinstance(text, str) or len(text) > MAX_SNAPSHOT:
             wrong = _("This is no text of at most %(max_snapshot)s characters.") % {
-                "max_snapshot": f"{MAX_SNAPSHOT:,}"
+                "max_snapshot": count(MAX_SNAPSHOT)
             }
             self.source.add_error("text", text, wrong, _("Mend it, or leave the response out."))
             return
@@ -126,7 +127,7 @@ class LogReader:
         for column, first in (("topic", log.topic), ("style", log.style)):
             if str(row[column]) != first:
                 wrong = _("The response began on line %(line)s with %(first)s.") % {
-                    "line": f"{log.line:,}",
+                    "line": count(log.line),
                     "first": first,
                 }
                 self.source.add_error(
@@ -154,7 +155,7 @@ class LogReader:
             return
         if name in self.logs:
             wrong = _("This response stands on line %(line)s already.") % {
-                "line": f"{self.logs[name].line:,}"
+                "line": count(self.logs[name].line)
             }
             self.source.add_error("response", name, wrong, _("Keep one line of each response."))
             return
@@ -241,7 +242,7 @@ def read_logs(
         if not log.text.strip() or len(log.text) > MAX_TEXT:
             source.line, shown = log.line, log.text[:60]
             wrong = _("What it ends with is no text of 1 to %(max_text)s characters.") % {
-                "max_text": f"{MAX_TEXT:,}"
+                "max_text": count(MAX_TEXT)
             }
             source.add_error("text", shown, wrong, _("Leave the response out."))
     source.refuse()

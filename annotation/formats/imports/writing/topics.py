@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy, gettext_noop
 
 from annotation.files.reading.importer import Field, Importer, Reader, Row
 from crowdqc.files.json_input import Unreadable, read_json
-from crowdqc.numbers import parse_whole, plural
+from crowdqc.numbers import count, parse_whole, plural
 
 MAX_KEY, MAX_QUERY = 39, 20_000  # characters of a topic's id and of its query
 MAX_PASSAGES, MAX_DOCUMENT, MAX_TITLE, MAX_TEXT = 200, 80, 300, 20_000
@@ -134,7 +134,7 @@ class Topics(Importer):
 
         Where one row of a topic has no rank, all of them stand as the file has them.
         """
-        first = _("line %(line)s") % {"line": f"{there.row.line:,}"}
+        first = _("line %(line)s") % {"line": count(there.row.line)}
         if there.whole or one.whole:
             same = content_of(there.query, there.ranked) == content_of(one.query, one.ranked)
             if there.whole and one.whole and same:
@@ -229,7 +229,7 @@ def _list(reader: Reader, row: Row, name: str) -> list[Any]:
         reader.refuse(row, name, _("This is no list."), mend)
     if len(found) > MAX_PASSAGES:
         wrong = _("%(found)s passages; %(max_passages)s is the most for a topic.") % {
-            "found": f"{len(found):,}",
+            "found": count(len(found)),
             "max_passages": MAX_PASSAGES,
         }
         reader.refuse(row, name, wrong, _("Keep the best."))
@@ -284,9 +284,9 @@ def _wrong(one: Passage, before: Iterable[Passage]) -> str:
     for name, most in (("key", MAX_DOCUMENT), ("title", MAX_TITLE), ("text", MAX_TEXT)):
         if len(one[name]) > most:
             return _("%(one)s characters as its %(name)s; %(most)s is the most.") % {
-                "one": f"{len(one[name]):,}",
+                "one": count(len(one[name])),
                 "name": name,
-                "most": f"{most:,}",
+                "most": count(most),
             }
         if "\x00" in one[name] or any("\ud800" <= mark <= "\udfff" for mark in one[name]):
             return "it holds a character that no text can hold."

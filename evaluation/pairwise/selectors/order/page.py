@@ -293,7 +293,7 @@ def _points_column(digits: int = 1) -> Column:
     return Column.number(
         "points",
         _("95% CI"),
-        "95%",
+        _("95%"),
         term="interval",
         html=lambda row: (
             interval(row.points[0], row.points[1], digits) if row.points else _("none")
