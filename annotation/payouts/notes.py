@@ -96,6 +96,8 @@ def _translated(note: str, _language: str) -> str:
 def translate_note(note: str) -> str:
     """Return a note of the books in the reader's language; one that a person wrote stays."""
     language = get_language() or "en"
+    # Older notes of bonuses name the measure, too.
+    note = re.sub(r" of the \w+(?= reaches |, no step )", "", note)
     return note if language.startswith("en") else _translated(note, language)
 
 
@@ -112,9 +114,15 @@ def _patterns() -> list[tuple[re.Pattern[str], str]]:
     """The templates as patterns, those with most text of their own first."""
     ordered = sorted(TEMPLATES, key=lambda one: -len(re.sub(r"%\(\w+\)s", "", one)))
     return [
-        (re.compile(HOLDER.sub(r"(?P<\1>.+?)", re.escape(one).replace("%%", "%")), re.DOTALL), one)
+        (re.compile(HOLDER.sub(_group, re.escape(one).replace("%%", "%")), re.DOTALL), one)
         for one in ordered
     ]
+
+
+def _group(holder: re.Match[str]) -> str:
+    """A value ends at a semicolon, behind which the next note begins, unless it is one itself."""
+    mark = "." if holder[1] in ("note", "reference", "statement") else "(?:(?!; ).)"
+    return f"(?P<{holder[1]}>{mark}+?)"
 
 
 @cache

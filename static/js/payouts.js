@@ -1,6 +1,6 @@
 // Review and proposals: what is ticked, which row is looked at. The server counts all money.
 
-const symbol = { EUR: "€", USD: "$", GBP: "£" };
+import { gettext, interpolate, ngettext } from "./words.js";
 
 // Review: what the ticked assignments were agreed to be paid, in whole cents.
 function picked() {
@@ -8,11 +8,16 @@ function picked() {
   if (!line) return;
   const boxes = [...document.querySelectorAll("#queue input[name=assignment]:checked")];
   const cents = boxes.reduce((sum, box) => sum + Math.round(Number(box.dataset.pay) * 100), 0);
-  const currency = symbol[line.dataset.currency] ?? `${line.dataset.currency} `;
-  const noun = boxes.length === 1 ? "assignment" : "assignments";
+  const style = { style: "currency", currency: line.dataset.currency };
+  const pay = new Intl.NumberFormat(document.documentElement.lang, style).format(cents / 100);
+  const told = ngettext(
+    "%(n)s assignment ticked, agreed pay %(pay)s",
+    "%(n)s assignments ticked, agreed pay %(pay)s",
+    boxes.length,
+  );
   line.querySelector("[data-picked]").textContent = boxes.length
-    ? `${boxes.length} ${noun} ticked, agreed pay ${currency}${(cents / 100).toFixed(2)}`
-    : "Tick assignments to propose what they are paid.";
+    ? interpolate(told, { n: boxes.length, pay }, true)
+    : gettext("Tick assignments to propose what they are paid.");
 }
 
 document.addEventListener("change", (event) => {

@@ -646,3 +646,17 @@ def test_best_workers_of_a_scored_table_have_its_ids() -> None:
     assert known and {row["pseudonym"]: row["worker"] for row in rows} == known
     joined = _csv(client, reverse("task_table", args=[task.project_id, task.pk, "csv"]))
     assert {row["pseudonym"]: row["worker"] for row in joined} == known
+
+
+def test_the_page_of_a_table_speaks_the_readers_language() -> None:
+    user = factories.make_user()
+    user.language = "de"
+    user.save(update_fields=["language"])
+    client = client_of(user)
+    page = drop(client, votes("w9,,yes\n"))
+    shown = html_of(client.get(page))
+    assert '<html lang="de"' in shown and "Tabelle auswerten" in shown
+    for english in ("Left out", "No item", "comma", "Score a table", "Keep as metadata"):
+        assert english not in shown
+    odd = html_of(client.get(drop(client, "a,b\nx,y\nz,w\n")))
+    assert "No column" not in odd and "no worker" not in odd
