@@ -247,7 +247,7 @@ def several(noun: str) -> str:
     return pgettext("nouns", many)
 
 
-def mid_sentence(title: str) -> str:
+def mid_sentence(title: object) -> str:
     """Write a title as within a sentence: in lower case, but for German and abbreviations."""
     text = str(title)
     if get_language() == "de" or text[1:2].isupper():

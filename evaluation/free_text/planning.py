@@ -70,7 +70,7 @@ class TextPlanner(Planner):
         build = Build(task)
         price = price_of(task, build.version).given(values)
         if (enough := least_of(reached, target)) is not None and build.questions:
-            cost = price.limit(Answers.each(max(enough, FEW), build.questions))
+            cost = price.limit(Answers.fill_items(max(enough, FEW), build.questions))
             note = f"{note} {_('Cost: %(cost)s.') % {'cost': cost}}"
         last = reached[-1]
         return PlanPage(
@@ -130,7 +130,7 @@ def design_of(votes: int, per: int) -> dict[str, int]:
 
 def _costs(price: Price, votes: int, items: int) -> list[tuple[str, str]]:
     """Cells of so many answers, their cost and days; none where the task has no questions yet."""
-    answers = Answers.each(votes, items)
+    answers = Answers.fill_items(votes, items)
     if not answers.n:
         return []
     days = [(count(price.days(answers)), "")] if price.a_day else []

@@ -195,7 +195,7 @@ class PairPlanner(Planner):
         verdict, note = verdict_of(reached, target, gap, pairs)
         enough = _enough(reached, target)
         if enough is not None:
-            note = f"{note} {price_sentence(price, Answers.each(enough.votes, pairs))}"
+            note = f"{note} {price_sentence(price, Answers.fill_items(enough.votes, pairs))}"
         else:
             more = _more_pairs(design, pairs, target, version.redundancy)
             note = f"{note} {_tell_more_pairs(pairs, more, price)}"
@@ -232,7 +232,10 @@ class PairPlanner(Planner):
                     (f"{round(100 * one.low)}–{percent(one.high)}", "dim"),
                     (score(more["difference_width"][0] / 2, 2), ""),
                     (_half(more["difference_width"][1:]), "dim"),
-                    *((text, "") for text in price_cells(price, Answers.each(one.votes, pairs))),
+                    *(
+                        (text, "")
+                        for text in price_cells(price, Answers.fill_items(one.votes, pairs))
+                    ),
                 ]
                 for one, more in zip(reached, found, strict=True)
             ],
@@ -272,7 +275,7 @@ def _tell_more_pairs(pairs: int, more: tuple[int, int] | None, price: Price) -> 
         return _("Even %(pairs)s pairs with %(judges)s each would not do.") % told
     told = {"pairs": count(more[0]), "judges": plural(more[1], "judge")}
     said = _("You need more pairs, about %(pairs)s with %(judges)s each.") % told
-    return f"{said} {price_sentence(price, Answers.each(more[1], more[0]))}"
+    return f"{said} {price_sentence(price, Answers.fill_items(more[1], more[0]))}"
 
 
 def _half(width: Sequence[float]) -> str:

@@ -113,7 +113,7 @@ def plan_action(state: StudyState) -> Finding | None:
         "plan_answers",
         action=Action(_("Plan more answers"), url),
         answers=answers_in_words(state, items),
-        cost=price.terms(Answers.each(1, items)),
+        cost=price.terms(Answers.fill_items(1, items)),
         share=percent(narrowing(state.slots.given_per_item, 1)),
     )
 

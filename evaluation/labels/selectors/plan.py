@@ -142,11 +142,11 @@ class Cost:
 
     def total(self, votes: int) -> str:
         """With the platform's fee, by whole assignments."""
-        return money(self.price.cost(Answers.each(votes, self.items)), self.price.currency)
+        return money(self.price.cost(Answers.fill_items(votes, self.items)), self.price.currency)
 
     def cells(self, votes: int) -> list[tuple[str, str]]:
         """Cells of the plan's table: labels, cost, people and, where a pace is given, days."""
-        labels = Answers.each(votes, self.items)
+        labels = Answers.fill_items(votes, self.items)
         days = [(count(self.price.days(labels)), "")] if self.price.a_day else []
         return [
             (count(labels.n), ""),

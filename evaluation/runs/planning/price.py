@@ -38,7 +38,7 @@ class Answers:
     taken: int = 0
 
     @classmethod
-    def each(cls, per_item: int, items: int) -> Answers:
+    def fill_items(cls, per_item: int, items: int) -> Answers:
         """Make it of so many answers to every item."""
         return cls(per_item * items, items, per_item)
 

@@ -320,7 +320,7 @@ def test_at_most_holds_though_last_assignments_are_short(world: World) -> None:
     task = make_task(
         world.project, 3, publish=False, redundancy=2, items_per_assignment=2, pay="1.00"
     )
-    planned = price_of(task, task.version_or_draft()).cost(Answers.each(2, 3))
+    planned = price_of(task, task.version_or_draft()).cost(Answers.fill_items(2, 3))
     limits = [Publishing(Build(task)).total, Build(task).cost().cost_limit, planned]
     publish_task(by=world.requester, task=task)
     for worker in [make_worker(world.project)] * 2 + [make_worker(world.project)] * 2:

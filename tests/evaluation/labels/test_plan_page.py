@@ -54,7 +54,7 @@ def test_the_plan_prices_any_number_of_items_in_whole_assignments_with_workers()
         -750 // version.items_per_assignment
     )
     assignments = 3 + (750 - 3) // version.items_per_assignment  # at most, with short ones
-    assert cost.price.cost(Answers.each(3, 250)) == version.pay * assignments
+    assert cost.price.cost(Answers.fill_items(3, 250)) == version.pay * assignments
     assert cost.people(3) == 8 and replace(cost, items=2).people(3) == 3
     text = text_of(plan_page(task, query="?items=250&target=90&accuracy=80&per_worker=100"))
     assert money(version.pay * assignments, "EUR") in text

@@ -221,7 +221,7 @@ def test_the_pay_of_one_answer_is_exact_where_few_digits_do(pay: str, per: int) 
 def test_days_are_those_of_the_assignments_that_the_cost_names(workers: int) -> None:
     """With 4 assignments a day, 23 of them were "5 days": answers had been divided, not they."""
     price = Price(Decimal("0.50"), 8, Decimal(0), "EUR", 4.0 * 8)
-    judgments = Answers.each(workers, 20)
+    judgments = Answers.fill_items(workers, 20)
     named, days = re.findall(r"([\d,]+) (?:assignment|day)s", price.limit(judgments))
     assert int(days) == math.ceil(int(named) / 4) == price.days(judgments)
     assert price_cells(price, judgments)[2] == days
