@@ -28,7 +28,8 @@ WORKERS = (
     "participant", "participant_id", "respondent", "respondent_id", "prolific_id",
     "prolific_pid", "username", "user_name", "rater_name", "annotator_name", "coder_name",
     "submitter", "submitted_by", "email", "email_address", "author_user_id", "evaluator",
-    "created_by", "annotated_by", "labeled_by", "annotator_index", "annotator_idx",
+    "voter", "voted_by", "who", "created_by", "annotated_by", "labeled_by", "annotator_index",
+    "annotator_idx",
     # German and Spanish
     "bewerter", "bewerterin", "kodierer", "kodiererin", "juror", "jurorin", "jury", "person",
     "teilnehmer", "teilnehmerin", "nutzer", "schüler", "schülerin", "student", "pupil",

@@ -546,3 +546,25 @@ def test_long_cells_take_no_longer_than_their_length(cell: str, tmp_path: Path) 
     rows = (f"{w},{i},{x},{cell if n == 3 else ''}" for n, (w, i, x) in enumerate(VOTES))
     read(tmp_path, text(f"{HEAD},more", *rows))
     assert time.process_time() - begin < 10
+
+
+@pytest.mark.parametrize("told", ["names", "headers"])
+def test_sides_and_winner_of_any_name_are_known_by_their_values(told: str, tmp_path: Path) -> None:
+    bots, rows = ("Ada", "Bo", "Cy"), []
+    for at in range(24):
+        first, second = bots[at % 3], bots[(at + 1 + at % 2) % 3]
+        won = (first, second) if told == "names" else ("bot A", "bot B")
+        rows.append(f"{first},{second},{(*won, 'tie')[at // 2 % 3]},kim{at % 4},Question {at // 2}")
+    _, found = read(tmp_path, text("bot A,bot B,better,who,prompt", *rows))
+    battles = list(found.checked.good)
+    assert len(battles) == 24 and {one["judge"] for one in battles} == {f"kim{n}" for n in range(4)}
+    assert {one[side][0] for one in battles for side in ("left", "right")} == {*bots}
+    assert sum(one["winner"] == "neutral" for one in battles) == 8
+
+
+def test_two_coders_and_what_they_agreed_on_are_no_comparison(tmp_path: Path) -> None:
+    rows = (
+        f"t{at},{'yes' if at % 3 else 'no'},{'yes' if at % 2 else 'no'},yes" for at in range(30)
+    )
+    _, found = read(tmp_path, text("text,Kim,Lee,final", *rows))
+    assert {one["worker"] for one in found.checked.good} == {"Kim", "Lee"}

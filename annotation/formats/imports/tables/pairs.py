@@ -33,6 +33,7 @@ from annotation.files.reading.tables import Event, Table
 from annotation.files.reading.values import NUMBER, TRUTHS, as_text
 from annotation.formats.imports.tables.comparisons import LEFTS
 from annotation.formats.imports.tables.labels import COUNTS, MAX_NAMED, PEOPLE
+from annotation.formats.imports.winners import winner_of
 from crowdqc.errors import Invalid
 from crowdqc.files.json_input import Unreadable
 
@@ -89,6 +90,8 @@ LEAST_RANKED = 3  # names, from which an order says more than a verdict
 LEAST_ORDERS = 5  # rows that are orders of 1 to their number, which labels then are not by chance
 LEAST_REPEATS = 2  # times that a name is ranked, on average
 MOST_RANKED = 50
+MOST_LOOKED = 30  # columns in which two sides and a verdict are looked for
+LEAST_SIDES, LEAST_SHARED = 8, 2  # rows of two sides; names that stand on both
 NAME = re.compile(r"[^<>\n]{1,120}")
 ON_DIAGONAL = {"", "0", "-", "–", "—", "x", "na", "nan"}
 
@@ -120,7 +123,7 @@ def fold(table: Table) -> Table:
     _refuse_counts(names, rows)
     if not rows or _called(names, {plain(one) for one in LEFTS}):
         return table
-    finders = (_of_winners, _of_references, _of_orders, _of_places, _of_ranks, _of_wins)
+    finders = (_of_winners, _of_references, _of_orders, _of_places, _of_ranks, _of_wins, _of_sides)
     found = next(filter(None, (find(names, rows) for find in finders)), None)
     if found is None:
         return table
@@ -239,6 +242,61 @@ def _of_references(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> C
         yield _pair(*sides, TIE if isinstance(chosen, str) else sides[chosen], **judge)
 
     return Choices((REFERENCE, OTHER, ANSWER), pairs, notes, {TRIAL: "item"}, adds)
+
+
+def _of_sides(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Choices | None:
+    """Two columns of the same few names, and one that in nearly every row is either or a tie."""
+    looked = [name for name in names[:MOST_LOOKED] if not PEOPLE.fullmatch(name.strip())]
+    for first, second in itertools.combinations(looked, 2):
+        if not _are_sides([(row.get(first, ""), row.get(second, "")) for row in rows]):
+            continue
+        for verdict in (name for name in looked if name not in (first, second)):
+            given = [row for row in rows if row.get(verdict, "").strip()]
+            won = [_won_by(row, first, second, verdict) for row in given]
+            said = sum(one in (0, 1, TIE) for one in won)
+            if {0, 1} <= {*won} and said >= MOSTLY * len(given):
+                return _as_sides(first, second, verdict)
+    return None
+
+
+def _are_sides(pairs: Sequence[tuple[str, str]]) -> bool:
+    """Whether two columns name opponents: few names, each again, on both sides, never the same."""
+    whole = [pair for pair in pairs if all(one.strip() for one in pair)]
+    called = {name for pair in whole for name in pair}
+    shared = {first for first, _ in whole} & {second for _, second in whole}
+    return (
+        len(whole) >= max(LEAST_SIDES, MOSTLY * len(pairs))
+        and len(called) <= min(MOST_RANKED, len(whole) // LEAST_REPEATS)
+        and len(shared) >= LEAST_SHARED
+        and all(first != second for first, second in whole)
+        and not all(NUMBER.fullmatch(name) for name in called)
+    )
+
+
+def _won_by(row: Mapping[str, str], first: str, second: str, verdict: str) -> int | str | None:
+    """Which side won a row, or that it is a tie; None where the verdict says neither."""
+    said, sides = row.get(verdict, "").strip(), (row.get(first, ""), row.get(second, ""))
+    if said in (sides[0].strip(), sides[1].strip()):
+        return 0 if said == sides[0].strip() else 1
+    headers = (plain(first), plain(second))
+    if plain(said) in headers:
+        return headers.index(plain(said))
+    meant = winner_of(said)
+    return {"model_a": 0, "model_b": 1, "tie": TIE, "both_bad": TIE}.get(meant)
+
+
+def _as_sides(first: str, second: str, verdict: str) -> Choices:
+    said = _("%(first)s and %(second)s are read as the two sides, and %(verdict)s as the winner.")
+    notes = [said % {"first": first, "second": second, "verdict": verdict}]
+
+    def pairs(row: Mapping[str, str], _line: int) -> Iterator[Values]:
+        won = _won_by(row, first, second, verdict)
+        if won is None:
+            raise Unsaid(verdict, _("This names neither side and no tie."))
+        sides = (row.get(first, ""), row.get(second, ""))
+        yield _pair(*sides, TIE if isinstance(won, str) else sides[won])
+
+    return Choices((first, second, verdict), pairs, notes)
 
 
 # Rankings -----------------------------------------------------------------------------------
