@@ -564,10 +564,10 @@ def file_uses(task: Task, kind: str) -> list[FileUse]:
     return [one for one in FILE_USES if one.type == task.type or is_free]
 
 
-def recognise_texts(columns: Sequence[str]) -> str:
+def recognise_texts(columns: Sequence[str], rows: Sequence[Row] = ()) -> str:
     """Whether a file of texts to be judged holds a pair a row (``pairs``) or a text a row."""
     sides = {"response_a", "response_b"}
-    return Pairs.slug if sides <= Pairs().guess(columns, ()).keys() else Candidates.slug
+    return Pairs.slug if sides <= Pairs().guess(columns, rows).keys() else Candidates.slug
 
 
 def get_format(slug: str) -> Format:

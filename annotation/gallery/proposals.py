@@ -70,7 +70,7 @@ def propose_media(names: Sequence[str]) -> Proposal:
 
 def propose(columns: Sequence[str], rows: Sequence[Row]) -> Proposal:
     """The task that a file with these columns and first rows could become: labels where unsure."""
-    if recognise_texts(columns) == Pairs.slug:
+    if recognise_texts(columns, rows) == Pairs.slug:
         return Proposal("pairwise", Pairs.slug)
     if _has_rival_texts(columns, rows):
         return Proposal("pairwise", Candidates.slug)

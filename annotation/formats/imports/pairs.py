@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from django.utils.translation import gettext_lazy, gettext_noop
 
 from annotation.files.reading.importer import MAX_ID, Field, Importer, Reader, Row, is_id, plain
 from annotation.files.reading.keys import FirstSeen
+from annotation.files.reading.recognise import LOOKED_AT
 from annotation.formats.imports.candidates import key_of
 from annotation.formats.imports.prompt_topics import NO_TOPICS, PromptTopics
 from annotation.pair_design import groups_of, tell_groups
@@ -57,6 +59,36 @@ def _split_name(column: str) -> tuple[str, str]:
     if len(nouns) != 1 or len(words) < 2 or is_id(column):
         return "", ""
     return plain(nouns[0]), " ".join(word for word in words if word != nouns[0])
+
+
+# What a column of texts is called that is no answer of a system, as words of its name.
+OTHERS = {
+    *("context", "passage", "document", "source", "article", "text", "content", "background"),
+    *("comment", "comments", "note", "notes", "remark", "remarks", "feedback", "explanation"),
+    *("rationale", "reason", "reference", "gold", "target", "expected", "truth", "title", "name"),
+    *("description", "abstract", "summary", "answer", "answers", "url", "link", "metadata", "tags"),
+    *("category", "label", "instructions", "instruction", "time", "date", "evidence", "hint"),
+    *("kontext", "quelle", "kommentar", "kommentare", "titel", "beschreibung", "begründung"),
+    *("hinweis", "notiz", "antwort", "contexto", "fuente", "comentario", "comentarios", "título"),
+    *("descripción", "nota", "notas", "respuesta", "razón"),
+}
+SHORTEST, UNLIKE = 15, 6  # mean length of answers in characters; how much longer one may be
+
+
+def _columns_of_systems(columns: Iterable[str], rows: Sequence[Row]) -> list[str]:
+    """The two columns of texts that are called as nothing else is: ``ChatGPT, Gemini``."""
+    found: dict[str, float] = {}
+    for column in columns:
+        values = [row.values.get(column, "").strip() for row in rows]
+        words = {word.casefold() for word in re.findall(r"[^\W\d_]+", column)}
+        length = sum(map(len, values)) / max(1, len(values))
+        if length >= SHORTEST and 2 * len({*values}) > len(values):
+            if words & OTHERS or is_id(column):
+                return []
+            found[column] = length
+    if len(found) != len(SIDES) or max(found.values()) > UNLIKE * min(found.values()):
+        return []
+    return [*found]
 
 
 def _system_of(column: str) -> str:
@@ -123,6 +155,9 @@ class Pairs(Importer):
                     named.setdefault(_split_name(column)[0], []).append(column)
             named.pop("", None)
             pair = next((own for own in named.values() if len(own) == len(sides)), [])
+            if not pair:
+                left = [one for one in columns if one not in found.values()]
+                pair = _columns_of_systems(left, list(itertools.islice(rows, LOOKED_AT)))
             found |= dict(zip(sides, pair, strict=False))
         return found
 

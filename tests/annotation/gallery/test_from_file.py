@@ -38,6 +38,13 @@ QUESTIONS = "question,context\nWho?,A text about somebody.\nWhen?,Another one.\n
 NEWS = "title,text,source\nOne,First text of some length.,web\nTwo,Second text of it.,print\n"
 
 
+BOTS = "Nr,Question,ChatGPT,Gemini,Topic\n" + "".join(
+    f"{n},How do plants drink {n}?,They take up water {n}.,By roots with {n} hairs.,plants\n"
+    for n in range(8)
+)
+EXPLAINED = BOTS.replace("ChatGPT,Gemini", "Answer,Comment of the teacher")
+
+
 def proposed(content: str) -> Proposal:
     sheet = read(content.encode(), "a.csv")
     return propose(list(sheet.columns), list(sheet.rows))
@@ -55,6 +62,8 @@ def world() -> World:
         (LABELED, "labels", "label_items"),
         (PAIRS, "pairwise", "pairs"),
         (GERMAN_PAIRS, "pairwise", "pairs"),
+        (BOTS, "pairwise", "pairs"),
+        (EXPLAINED, "labels", "label_items"),
         (ANSWERS, "pairwise", "candidates"),
         (IMAGES, "labels", "label_items"),
         (QUESTIONS, "free_text", "items"),

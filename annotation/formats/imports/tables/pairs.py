@@ -90,6 +90,7 @@ LEAST_RANKED = 3  # names, from which an order says more than a verdict
 LEAST_ORDERS = 5  # rows that are orders of 1 to their number, which labels then are not by chance
 LEAST_REPEATS = 2  # times that a name is ranked, on average
 MOST_RANKED = 50
+OUTCOMES: dict[str, int | str] = {"model_a": 0, "model_b": 1, "tie": TIE, "both_bad": TIE}
 MOST_LOOKED = 30  # columns in which two sides and a verdict are looked for
 LEAST_SIDES, LEAST_SHARED = 8, 2  # rows of two sides; names that stand on both
 NAME = re.compile(r"[^<>\n]{1,120}")
@@ -281,8 +282,7 @@ def _won_by(row: Mapping[str, str], first: str, second: str, verdict: str) -> in
     headers = (plain(first), plain(second))
     if plain(said) in headers:
         return headers.index(plain(said))
-    meant = winner_of(said)
-    return {"model_a": 0, "model_b": 1, "tie": TIE, "both_bad": TIE}.get(meant)
+    return OUTCOMES.get(winner_of(said))
 
 
 def _as_sides(first: str, second: str, verdict: str) -> Choices:
