@@ -248,9 +248,13 @@ def several(noun: str) -> str:
 
 
 def mid_sentence(title: object) -> str:
-    """Write a title as within a sentence: in lower case, but for German and abbreviations."""
+    """Write a title as within a sentence: in lower case, but for German, abbreviations and names.
+
+    A name has two capitals: ``Label Studio``.
+    """
     text = str(title)
-    if get_language() == "de" or text[1:2].isupper():
+    is_name = "".join(text.split()[1:2]).istitle()
+    if get_language() == "de" or text[1:2].isupper() or is_name:
         return text
     return text[:1].lower() + text[1:]
 

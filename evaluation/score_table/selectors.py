@@ -211,20 +211,23 @@ def _state(file: ImportFile, rows: int, used: int, about: dict[str, Any]) -> tup
     if about["cannot"]:
         head, said = about["cannot"]
         return "bad", head, gettext("%(rows)s read. %(said)s") % {"rows": read, "said": said}
-    left = rows - used
+    reader, left = KINDS[file.kind].reader, rows - used
+    votes = plural(count_votes(file) or 0, reader.unit)
+    said = gettext("%(rows)s read as %(kind)s: %(votes)s can be used.")
     if left:
+        # Of a row that holds several votes, the others are used.
         said = ngettext(
-            "%(rows)s read: %(used)s can be used, %(left)s is left out. Read as %(kind)s.",
-            "%(rows)s read: %(used)s can be used, %(left)s are left out. Read as %(kind)s.",
+            "%(rows)s read as %(kind)s: %(votes)s can be used. %(left)s row is left out, whole or "
+            "in part.",
+            "%(rows)s read as %(kind)s: %(votes)s can be used. %(left)s rows are left out, whole "
+            "or in part.",
             left,
         )
-    else:
-        said = gettext("%(rows)s read: %(used)s can be used. Read as %(kind)s.")
     kind = mid_sentence(KINDS[file.kind].title)
     return (
         "waiting",
         gettext("Ready to score"),
-        said % {"rows": read, "used": count(used), "left": count(left), "kind": kind},
+        said % {"rows": read, "votes": votes, "left": count(left), "kind": kind},
     )
 
 

@@ -25,7 +25,7 @@ from annotation.files.reading.spool import Spool
 from annotation.files.reading.times import SLASHES, is_day_first, parse_moment
 from annotation.files.reading.values import MEND, WRONG, composed, plain_number, storable
 from crowdqc.errors import Invalid
-from crowdqc.numbers import count, parse_whole
+from crowdqc.numbers import count, mid_sentence, parse_whole
 from crowdqc.web.terms import Words
 
 MAX_ID = 80  # characters of an item's id
@@ -225,11 +225,10 @@ def missing(mapping: Mapping[str, str], fields: Sequence[Field]) -> list[Field]:
     for group in dict.fromkeys(one.either for one in fields if one.either):
         these = [one for one in fields if one.either == group]
         if not any(one.name in mapping for one in these):
-            name, label = (
-                _(" or ").join(str(getattr(one, part)) for one in these)
-                for part in ("name", "label")
+            label = _(" or ").join(
+                [str(these[0].label), *(mid_sentence(one.label) for one in these[1:])]
             )
-            found.append(Field(name, label, True))
+            found.append(Field(_(" or ").join(one.name for one in these), label, True))
     return found
 
 

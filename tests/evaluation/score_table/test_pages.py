@@ -120,7 +120,7 @@ def test_each_row_left_out_is_named_with_its_line_and_the_others_are_scored() ->
     client = client_of(factories.make_user())
     page = drop(client, votes("w0,i7,\n,i8,yes\nw1,i1,no\nw2,i2,no\n"))
     shown = html_of(client.get(page))
-    assert "22 rows read: 18 can be used, 4 are left out" in shown
+    assert "22 rows read as labels: 18 labels can be used. 4 rows are left out" in shown
     assert "No label" in shown and "No worker" in shown
     assert "w1 has this item again on line 22." in shown and "The last one counts." in shown
     assert "Given twice, first on line" in shown
@@ -146,7 +146,7 @@ def test_the_sheet_and_the_row_that_a_workbook_was_read_from_are_named() -> None
     page = drop(client, file.getvalue(), "votes.xlsx")
     shown = html_of(client.get(page))
     assert "sheet “May” of 2 is read; row 3 names the columns" in shown
-    assert "19 rows read: 18 can be used, 1 is left out" in shown
+    assert "19 rows read as labels: 18 labels can be used. 1 row is left out" in shown
     listed = b"".join(client.get(page + "left-out.csv")).decode().splitlines()  # type: ignore[arg-type]
     assert [line.split(",")[0] for line in listed[1:]] == ["22"]  # as the workbook counts
 
@@ -166,7 +166,7 @@ def test_the_encoding_and_the_first_line_can_be_said_and_the_bytes_go_once_it_is
     client.post(page, {"do": "reading", "encoding": "cp1251", "header": ""})
     work()
     refused = client.post(page, {"do": "reading", "encoding": "utf-8", "header": ""})
-    assert refused.status_code == 422 and "18 can be used" in html_of(refused)
+    assert refused.status_code == 422 and "18 labels can be used" in html_of(refused)
     assert StoredFile.objects.count() == 1
     score(client, page)
     assert set(ChoiceValue.objects.values_list("code", flat=True)) == {"да", "нет"}
@@ -310,7 +310,7 @@ def test_a_typo_is_mended_with_a_click_and_a_bad_time_is_left_empty() -> None:
     rows += ["w9,i1,Rihgt,2026-01-01,b1", "w9,i2,Wrong,14/31/2026,b2"]
     page = drop(client, "worker,item,label,time,batch\n" + "\n".join(rows) + "\n")
     shown = html_of(client.get(page))
-    assert "92 rows read: 91 can be used, 1 is left out" in shown
+    assert "92 rows read as labels: 91 labels can be used. 1 row is left out" in shown
     assert "Close to “Right”, which is given 45 times" in shown
     assert "Use “Right”" in shown and "time: 1 cell is no clear time (“14/31/2026” on" in shown
     other = {"do": "fix", "column": "label", "value": "Right", "use": "Wrong"}
@@ -556,7 +556,7 @@ def test_an_annotation_that_cannot_be_read_is_named_and_the_others_are_scored() 
     client = client_of(factories.make_user())
     page = drop(client, json.dumps(tasks, indent=1), "export.json")
     shown = html_of(client.get(page))
-    assert "10 rows read: 9 can be used, 1 is left out" in shown
+    assert "10 rows read as Label Studio: 9 tasks can be used. 1 row is left out" in shown
     assert "rectanglelabels" in shown and "Nobody annotated this task" in shown
 
 
