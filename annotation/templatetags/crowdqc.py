@@ -28,7 +28,6 @@ from annotation.models import Task
 from annotation.payouts.notes import translate_note
 from annotation.payouts.selectors.ledger import parse_month
 from annotation.records.installation_state import current_state
-from annotation.task_types.ready_made import translate_ready_made
 from crowdqc import numbers
 from crowdqc.deployment.installation import read_version
 from crowdqc.web import manual
@@ -257,6 +256,8 @@ def named(noun: str) -> str:
 @register.filter
 def ready_made(text: str) -> str:
     """Translate a text of a version that the builder offered, such as "Overall quality"."""
+    from annotation.task_types.ready_made import translate_ready_made  # sign-in does without
+
     return translate_ready_made(text)
 
 

@@ -1,4 +1,5 @@
 // The builder: how long ago it saved, errors marked on fields, questions dragged within a text.
+import { gettext, interpolate } from "./words.js";
 import { formKey } from "./requests.js";
 
 export function startBuilder() {

@@ -175,7 +175,7 @@ def test_the_questions_of_least_agreement_are_those_to_read() -> None:
     run = Run(project_id=1, task_id=1, number=3)
     verdict, read = questions_findings(run, [{"found": False}], [6, 15])
     assert (verdict.code, read.code) == ("no_camps", "read_lowest_questions")
-    assert "6, 15" in read.text and read.action is not None
+    assert "6 and 15" in read.text and read.action is not None
     assert read.action.url.endswith("?run=3&sort=agreement")
 
 
