@@ -44,7 +44,6 @@ def _with_other_score(label: Words) -> tuple[Column, ...]:
         score_column(term="merit"),
         interval_column(),
         Column.score("uniterated", label, term="controlled", is_public=False),
-        Column.signed("change", _("Change"), is_public=False),
         Column.count("words", _("Median words"), is_public=False),
         VOTES,
     )

@@ -48,7 +48,11 @@ def image(tables: Sequence[ResultTable], *, title: str, notes: Sequence[str], me
         y += 20
         parts.append(text("16", y, part, "dim"))
     y += 24
-    parts.append(text(px(NUMBERS), y, _("%(measure)s, 95%% CI") % {"measure": measure}, "dim end"))
+    every = (row for table in tables for group in table.groups for row in group.rows)
+    head = _("%(measure)s, 95%% CI")
+    if any(_line(row) != (row.low, row.high) for row in every):
+        head = _("%(measure)s, interval for comparison")
+    parts.append(text(px(NUMBERS), y, head % {"measure": measure}, "dim end"))
     shown = left = 0
     for table in tables:
         if table.heading:
@@ -94,9 +98,15 @@ def _row(row: Any, y: float) -> str:
         parts.append(_translate(PLOT, y, row.plot))
     if row.plot and row.estimate is not None:
         parts.append(text(px(SCORES), middle, score(row.estimate, 2), "end"))
-    known = row.low is not None and row.high is not None
-    told = interval(row.low, row.high, 2) if known else _("no interval")
+    low, high = _line(row)
+    told = _("no interval") if low is None or high is None else interval(low, high, 2)
     return "".join([*parts, text(px(NUMBERS), middle, told, "dim end")])
+
+
+def _line(row: Any) -> tuple[float | None, float | None]:
+    """The ends of the row's line, which are told beside it."""
+    line: tuple[float | None, float | None] = getattr(row, "line", (row.low, row.high))
+    return line
 
 
 def _translate(x: float, y: float, drawn: str) -> str:

@@ -163,7 +163,7 @@ def test_the_image_is_accessible_and_can_be_embedded_but_runs_nothing(run: Run) 
     name = "{http://www.w3.org/2000/svg}"
     assert root.get("role") == "img" and root.find(f"{name}title") is not None
     told = " ".join(root.itertext())
-    assert f"Run {run.number}" in told and "Pairwise" in told and "95% CI" in told
+    assert f"Run {run.number}" in told and "Pairwise" in told and "interval for comparison" in told
     assert "prefers-color-scheme:dark" in content and "<script" not in content
 
 
