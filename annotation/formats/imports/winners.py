@@ -54,4 +54,7 @@ def winner_of(said: str) -> str:
         side = {">": order[1], "<": order[3]}.get(order[2][0], "tie")
         return SAID[side.casefold()]
     better = BETTER.fullmatch(bare)
-    return SAID.get(plain(better[1] if better else bare), said)
+    word = better[1] if better else bare
+    name = plain(word)
+    # Without its accent a single letter would be another one: À and Á are two verdicts.
+    return said if len(name) == 1 and not word.isascii() else SAID.get(name, said)

@@ -15,6 +15,7 @@ from django.core.management import call_command
 
 from annotation.files.reading.literals import is_printed, json_of_python
 from annotation.files.reading.sources import encodings_instead, of_bytes
+from annotation.formats.imports.winners import winner_of
 from crowdqc.errors import Invalid
 from tests.evaluation.score_table.test_odd_files import HEAD, NAMES, ROWS, VOTES, text
 from tests.evaluation.score_table.test_odd_records import by_item
@@ -568,3 +569,41 @@ def test_two_coders_and_what_they_agreed_on_are_no_comparison(tmp_path: Path) ->
     )
     _, found = read(tmp_path, text("text,Kim,Lee,final", *rows))
     assert {one["worker"] for one in found.checked.good} == {"Kim", "Lee"}
+
+
+def test_orders_of_the_same_names_apart_by_spaces_are_rankings(tmp_path: Path) -> None:
+    orders = ("ada bo cy", "bo ada cy", "cy bo ada", "ada cy bo", "bo cy ada")
+    rows = (f"kim{at},{orders[at % 5]},{orders[(at + 2) % 5]}" for at in range(10))
+    _, found = read(tmp_path, text("user,Q1,Q2", *rows))
+    pairs = pairs_of(found)
+    assert len(pairs) == 60 and {topic for _, topic, *_ in pairs} == {"Q1", "Q2"}
+    assert {judge for judge, *_ in pairs} == {f"kim{at}" for at in range(10)}
+    assert ("kim0", "Q1", "ada>bo") in {one[:3] for one in pairs}
+
+
+def test_numbers_of_people_beside_two_answers_choose_between_them(tmp_path: Path) -> None:
+    rows = (f"Ask {at},Text {at},Other {at},{at % 3},{(at + 1) % 3},1" for at in range(12))
+    head = "instruction,response1,response2,annotator1,annotator2,annotator3"
+    _, found = read(tmp_path, text(head, *rows))
+    pairs = pairs_of(found)
+    assert len(pairs) == 36 and len({judge for judge, *_ in pairs}) == 3
+    won = [said for *_, said, _ in pairs]
+    assert (won.count("response1>response2"), won.count("response1=response2")) == (20, 8)
+
+
+def test_verdicts_that_differ_in_an_accent_or_alphabet_are_never_one() -> None:
+    assert winner_of("À") != winner_of("Á") and winner_of("А") != winner_of("A")
+    assert winner_of("a") == winner_of("A") == "model_a"
+
+
+def test_a_final_label_in_any_language_is_no_worker(tmp_path: Path) -> None:
+    rows = (f"{at},{'好' if at % 3 else '坏'},{'好' if at % 2 else '坏'},好" for at in range(20))
+    _, found = read(tmp_path, text("编号,张三,李四,最终标签", *rows))
+    assert {one["worker"] for one in found.checked.good} == {"张三", "李四"}
+
+
+def test_reasons_beside_the_labels_of_reviewers_are_texts(tmp_path: Path) -> None:
+    told = ("good", "bad")
+    rows = (f"t{at},{told[at % 2]},clear {at},{told[at % 3 == 0]},wrong {at}" for at in range(20))
+    _, found = read(tmp_path, text("item,Kim.tone,Kim.tone.reason,Lee.tone,Lee.tone.reason", *rows))
+    assert {one["worker"] for one in found.checked.good} == {"Kim.tone", "Lee.tone"}

@@ -114,7 +114,8 @@ FORM_TIMES = {
     *("timestamp", "zeitstempel", "marcatemporal", "horodateur"),
 }
 COMMENT = re.compile(
-    r"comment|remark|feedback|anything else|kommentar|anmerkung|comentario|observaci|remarque",
+    r"comment|remark|feedback|anything else|kommentar|anmerkung|comentario|observaci|remarque|"
+    r"reason|rationale|explanation",
     re.IGNORECASE,
 )
 QUESTION = re.compile(r"\?|\[|\S\s+\S+\s+\S")  # in a name: a question, or three words

@@ -90,6 +90,11 @@ LEAST_RANKED = 3  # names, from which an order says more than a verdict
 LEAST_ORDERS = 5  # rows that are orders of 1 to their number, which labels then are not by chance
 LEAST_REPEATS = 2  # times that a name is ranked, on average
 MOST_RANKED = 50
+# As judged pairs name their two texts.
+FIRST_TEXT, SECOND_TEXT = (
+    tuple(f"{noun}{end}" for noun in ("response", "answer", "output", "text") for end in ends)
+    for ends in (("1", "a"), ("2", "b"))
+)
 OUTCOMES: dict[str, int | str] = {"model_a": 0, "model_b": 1, "tie": TIE, "both_bad": TIE}
 MOST_LOOKED = 30  # columns in which two sides and a verdict are looked for
 LEAST_SIDES, LEAST_SHARED = 8, 2  # rows of two sides; names that stand on both
@@ -124,7 +129,10 @@ def fold(table: Table) -> Table:
     _refuse_counts(names, rows)
     if not rows or _called(names, {plain(one) for one in LEFTS}):
         return table
-    finders = (_of_winners, _of_references, _of_orders, _of_places, _of_ranks, _of_wins, _of_sides)
+    finders = (
+        *(_of_winners, _of_references, _of_numbered, _of_orders, _of_spaced_orders, _of_places),
+        *(_of_ranks, _of_wins, _of_sides),
+    )
     found = next(filter(None, (find(names, rows) for find in finders)), None)
     if found is None:
         return table
@@ -299,6 +307,27 @@ def _as_sides(first: str, second: str, verdict: str) -> Choices:
     return Choices((first, second, verdict), pairs, notes)
 
 
+def _of_numbered(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Choices | None:
+    """Two texts, and a column a person with the number of the better one, 0 for a tie."""
+    sides = [_called(names, {plain(one) for one in words}) for words in (FIRST_TEXT, SECOND_TEXT)]
+    people = [name for name in names if PEOPLE.fullmatch(name.strip()) and name not in sides]
+    given = {row.get(name, "").strip() for row in rows for name in people} - {"", "nan", "NaN"}
+    if not all(sides) or not people or not {"1", "2"} <= given <= {"0", "1", "2"}:
+        return None
+    said = _("%(people)s choose between %(first)s (1) and %(second)s (2); 0 is read as a tie.")
+    shown = ", ".join(people[:MAX_NAMED])
+    notes = [said % {"people": shown, "first": sides[0], "second": sides[1]}]
+
+    def pairs(row: Mapping[str, str], _line: int) -> Iterator[Values]:
+        for name in people:
+            won = row.get(name, "").strip()
+            if won in ("0", "1", "2"):
+                winner = TIE if won == "0" else sides[int(won) - 1]
+                yield _pair(sides[0], sides[1], winner, judge=name)
+
+    return Choices((*sides, *people), pairs, notes, {}, ("judge",))
+
+
 # Rankings -----------------------------------------------------------------------------------
 
 
@@ -322,6 +351,38 @@ def _of_orders(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Choic
         count = _called(names, COUNTS) if not named_column(names, WORKERS) else ""
         return _of_rankings(names, [name], partial(_order_in, name), count)
     return None
+
+
+def _of_spaced_orders(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Choices | None:
+    """Columns whose cells hold the same few names, in an order: ``gpt llama qwen``."""
+    found = []
+    for name in names:
+        cells = [row.get(name, "").split() for row in rows]
+        cells = [one for one in cells if one]
+        usual = frozenset(cells[0]) if cells else frozenset()
+        same = sum(frozenset(one) == usual and len(one) == len(usual) for one in cells)
+        orders = len({*map(tuple, cells)})
+        is_several = LEAST_RANKED <= len(usual) <= MOST_RANKED and orders > 1
+        if is_several and same >= MOSTLY * len(cells):
+            found.append(name)
+    if not found:
+        return None
+    several = len(found) > 1 and "item" not in names
+    each = [_of_rankings(names, [name], partial(_words_in, name)) for name in found]
+
+    def pairs(row: Mapping[str, str], line: int) -> Iterator[Values]:
+        for name, one in zip(found, each, strict=True):
+            if row.get(name, "").strip():
+                more = {"item": name} if several else {}
+                yield from ({**pair, **more} for pair in one.pairs(row, line))
+
+    adds = (*each[0].adds, *(("item",) if several else ()))
+    notes = _of_rankings(names, found, partial(_words_in, found[0])).notes
+    return Choices(found, pairs, notes, {} if several else each[0].renamed, adds)
+
+
+def _words_in(name: str, row: Mapping[str, str]) -> list[list[str]]:
+    return [[one] for one in row.get(name, "").split()]
 
 
 def _order_in(name: str, row: Mapping[str, str]) -> list[list[str]]:

@@ -30,8 +30,10 @@ CONSENSUS = {
     *("goldstandard", "modus"),
     *("majorité", "majoritaire", "vote majoritaire", "étiquette majoritaire", "référence"),
     *("mayoría", "mayoritario", "voto mayoritario", "consenso", "moda", "referencia"),
+    *("最终标签", "最终结果", "最终", "最終ラベル", "最終", "최종", "최종라벨", "최종 라벨"),
+    *("итог", "итоговая метка", "итоговая", "консенсус"),
 }
-OF_COLUMNS = TOTALS | CONSENSUS | {"final", "final label", "endgültig", "finale"}
+OF_COLUMNS = TOTALS | CONSENSUS | {"final", "final label", "endgültig", "finale", "definitivo"}
 
 
 def is_summary(name: str, words: Collection[str] = OF_COLUMNS) -> bool:
