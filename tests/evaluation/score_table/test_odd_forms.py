@@ -582,7 +582,7 @@ def test_orders_of_the_same_names_apart_by_spaces_are_rankings(tmp_path: Path) -
 
 
 def test_numbers_of_people_beside_two_answers_choose_between_them(tmp_path: Path) -> None:
-    rows = (f"Ask {at},Text {at},Other {at},{at % 3},{(at + 1) % 3},1" for at in range(12))
+    rows = (f"Ask,Text {at},Other {at},{at % 3},{(at + 1) % 3},1" for at in range(12))
     head = "instruction,response1,response2,annotator1,annotator2,annotator3"
     _, found = read(tmp_path, text(head, *rows))
     pairs = pairs_of(found)
@@ -607,3 +607,11 @@ def test_reasons_beside_the_labels_of_reviewers_are_texts(tmp_path: Path) -> Non
     rows = (f"t{at},{told[at % 2]},clear {at},{told[at % 3 == 0]},wrong {at}" for at in range(20))
     _, found = read(tmp_path, text("item,Kim.tone,Kim.tone.reason,Lee.tone,Lee.tone.reason", *rows))
     assert {one["worker"] for one in found.checked.good} == {"Kim.tone", "Lee.tone"}
+
+
+def test_reviewers_of_several_criteria_are_asked_for_one(tmp_path: Path) -> None:
+    names = [f"{who}.{what}" for who in ("Kim", "Lee") for what in ("tone", "facts")]
+    head = ",".join(["item", *names, *(f"{name}.reason" for name in names)])
+    with pytest.raises(Invalid) as refused:
+        read(tmp_path, text(head, *(f"t{at},a,b,a,b,w,x,y,z" for at in range(9))))
+    assert "Kim, Lee" in refused.value.message and "tone, facts" in refused.value.message

@@ -32,7 +32,7 @@ from annotation.files.reading.rows import MAX_SHOWN, Problem, Row
 from annotation.files.reading.tables import Event, Table
 from annotation.files.reading.values import NUMBER, TRUTHS, as_text
 from annotation.formats.imports.tables.comparisons import LEFTS
-from annotation.formats.imports.tables.labels import COUNTS, MAX_NAMED, PEOPLE
+from annotation.formats.imports.tables.labels import COMMENT, COUNTS, MAX_NAMED, PEOPLE
 from annotation.formats.imports.winners import winner_of
 from crowdqc.errors import Invalid
 from crowdqc.files.json_input import Unreadable
@@ -127,6 +127,7 @@ def fold(table: Table) -> Table:
     table = replace(table, events=itertools.chain(held, table.events))
     names = list(table.columns)  # of JSON, those that came up in the rows
     _refuse_counts(names, rows)
+    _refuse_criteria(names)
     if not rows or _called(names, {plain(one) for one in LEFTS}):
         return table
     finders = (
@@ -196,6 +197,23 @@ def _refuse_counts(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> N
             _("%(best)s and %(worst)s choose from several: these are neither labels nor pairs.")
             % {"best": best, "worst": worst},
             fields={"file": _("Write a row for each pair: left, right and winner.")},
+        )
+
+
+def _refuse_criteria(names: Sequence[str]) -> None:
+    """Refuse columns of reviewers that hold several criteria: ``kim.tone, kim.tone.reason, ...``"""
+    split = {name: name.rpartition(".") for name in names if "." in name}
+    people = list(dict.fromkeys(split[one][0] for one in split if f"{one}.reason" in names))
+    own = [last for first, _dot, last in split.values() if first in people]
+    criteria = [one for one in dict.fromkeys(own) if not COMMENT.search(one)]
+    if min(len(people), len(criteria)) > 1:
+        raise Invalid(
+            _("Columns of %(people)s hold several criteria: %(criteria)s.")
+            % {
+                "people": ", ".join(people[:MAX_NAMED]),
+                "criteria": ", ".join(criteria[:MAX_NAMED]),
+            },
+            fields={"file": _("Keep the columns of one criterion.")},
         )
 
 
@@ -318,14 +336,18 @@ def _of_numbered(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Cho
     shown = ", ".join(people[:MAX_NAMED])
     notes = [said % {"people": shown, "first": sides[0], "second": sides[1]}]
 
-    def pairs(row: Mapping[str, str], _line: int) -> Iterator[Values]:
+    item = named_column(names, ITEMS)
+    adds = ("judge",) if item else ("judge", "item")  # each row has texts of its own
+
+    def pairs(row: Mapping[str, str], line: int) -> Iterator[Values]:
+        more = {} if item else {"item": str(line)}
         for name in people:
             won = row.get(name, "").strip()
             if won in ("0", "1", "2"):
                 winner = TIE if won == "0" else sides[int(won) - 1]
-                yield _pair(sides[0], sides[1], winner, judge=name)
+                yield _pair(sides[0], sides[1], winner, judge=name, **more)
 
-    return Choices((*sides, *people), pairs, notes, {}, ("judge",))
+    return Choices((*sides, *people), pairs, notes, {}, adds)
 
 
 # Rankings -----------------------------------------------------------------------------------
