@@ -77,7 +77,6 @@ class SystemRow(Row):
     grade_low: float | None = None
     grade_high: float | None = None
     controlled: float | None = None  # at equal length and style
-    change: float | None = None
     words: float | None = None  # of its texts, the median
 
     @property
@@ -189,7 +188,6 @@ def with_control(
         other = replace(row, words=words.get(row.id))
         if found is not None and found["component"] and row.estimate is not None:
             other.controlled = found["estimate"]
-            other.change = found["estimate"] - row.estimate
             other.uniterated, other.diamond = (
                 other.controlled,
                 gettext("%(controlled)s controlled for length and style")

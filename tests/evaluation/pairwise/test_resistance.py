@@ -138,7 +138,7 @@ def test_the_controlled_score_stands_beside_the_raw_one_and_in_its_place(
     task, _, run = fragile
     text = text_of(page(task, "pair_results"))
     assert "Raw score Controlled for length and style" in text
-    assert "Controlled Change Median words Votes" in text
+    assert "Controlled Median words Votes" in text
     told = reads.figures_of(run, *FIGURES)
     equal = {r["system"]: r for r in told["controlled"] if r["dimension"] == "overall"}
     raw = {r.system_id: r for r in run.systemscore_rows.filter(dimension="overall")}
@@ -146,7 +146,7 @@ def test_the_controlled_score_stands_beside_the_raw_one_and_in_its_place(
     assert f"{best['estimate']:.2f}".replace("0.", ".") in text
     controlled = page(task, "pair_results", query="?score=controlled&dimension=overall")
     text = text_of(controlled)
-    assert "Raw Change Median words Votes" in text
+    assert "Raw Median words Votes" in text
     assert f"{raw[best['system']].estimate:.2f}".replace("0.", ".") in text
     assert 'aria-current="page">Controlled for length and style' in controlled
 
