@@ -30,7 +30,7 @@ from tests.support.processes import ROOT, test_database_url, until
 pytestmark = [pytest.mark.slow]
 # Saves drafts of a worker on a database whose disk gets full, and says what each was answered.
 FULL = """
-import json, os, secrets, shutil, sys
+import contextlib, json, os, secrets, sys
 import django
 django.setup()
 from django.test import Client
@@ -48,9 +48,12 @@ def save(seq, text="a short draft"):
     json_only = {"Accept": "application/json"}
     return client.post(url, body, content_type="application/json", headers=json_only)
 said = {"before": save(1, "before").status_code}
-left = shutil.disk_usage(sys.argv[1]).free
-with open(os.path.join(sys.argv[1], "filler"), "wb") as filler:
-    filler.write(b"x" * max(0, left - 400_000))
+# The server may write meanwhile: fills what is left of the disk, then gives a little back.
+with open(os.path.join(sys.argv[1], "filler"), "wb", buffering=0) as filler:
+    with contextlib.suppress(OSError):
+        while filler.write(b"x" * 4096):
+            pass
+    filler.truncate(max(0, filler.tell() - 400_000))
 for seq in range(2, 400):  # such texts cannot be packed, so that the table has to grow
     answer = save(seq, secrets.token_hex(6_000))
     if answer.status_code != 200:
