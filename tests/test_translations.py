@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import datetime as dt
 import re
 from collections.abc import Iterator
@@ -337,3 +338,20 @@ def _fixed_texts(field: Field) -> Iterator[str]:
         for value, label in field.choices:
             if not isinstance(label, Promise) and label != value and label.strip("—- "):
                 yield label
+
+
+def test_no_text_is_translated_within_an_f_string_where_no_tool_finds_it() -> None:
+    names = {"_", "gettext", "ngettext", "pgettext", "gettext_noop", "gettext_lazy"}
+    lost = [
+        f"{path}:{call.lineno}"
+        for package in ("annotation", "evaluation", "crowdqc")
+        for path in sorted(Path(package).rglob("*.py"))
+        for joined in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(joined, ast.JoinedStr)
+        for call in ast.walk(joined)
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Name)
+        and call.func.id in names
+        and any(isinstance(one, ast.Constant) for one in call.args[-1:])
+    ]
+    assert lost == []

@@ -96,7 +96,8 @@ def task_copy(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
     access, task = get_task(request, project_id, task_id, Role.REQUESTER)
     key = read_form_key(request)
     new, copied = duplicate_task(by=access.user, task=task, items="items" in request.POST, key=key)
-    messages.success(request, f"{_('The copy is a draft.')} {_copied_message(copied)}")
+    said = _("The copy is a draft.")
+    messages.success(request, f"{said} {_copied_message(copied)}")
     return redirect("task_build", project_id, new.pk)
 
 

@@ -171,7 +171,8 @@ def _wait(request: HttpRequest) -> int:
 
 def _refusal(request: HttpRequest, wait: int) -> HttpResponse:
     """A refusal that costs nothing: no template, no query."""
-    error = LimitExceeded(f"{limits.NETWORK} {_('Wait a minute, then try again.')}")
+    mend = _("Wait a minute, then try again.")
+    error = LimitExceeded(f"{limits.NETWORK} {mend}")
     response = HttpResponse(f"{error.message}\n", content_type="text/plain; charset=utf-8")
     if request.path_info.startswith("/api/"):
         body = problem_response(problem(error), error.status)

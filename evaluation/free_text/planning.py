@@ -71,7 +71,8 @@ class TextPlanner(Planner):
         price = price_of(task, build.version).given(values)
         if (enough := least_of(reached, target)) is not None and build.questions:
             cost = price.limit(Answers.fill_items(max(enough, FEW), build.questions))
-            note = f"{note} {_('Cost: %(cost)s.') % {'cost': cost}}"
+            told = _("Cost: %(cost)s.") % {"cost": cost}
+            note = f"{note} {told}"
         last = reached[-1]
         return PlanPage(
             verdict,

@@ -449,7 +449,7 @@ def _card(task: Task, joined: JoinedTable, rows: int) -> str:
         "",
         _("%(rows)s rows. Workers appear under pseudonyms.") % {"rows": count(rows)},
         "",
-        f"| {_('Column')} | {_('Kind')} | {_('What it holds')} |",
+        "| {} | {} | {} |".format(_("Column"), _("Kind"), _("What it holds")),
         "|---|---|---|",
         *(
             f"| `{one.name.replace('|', ' ').replace('`', ' ')}` | {one.kind} | {one.about} |"

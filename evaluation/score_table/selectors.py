@@ -9,6 +9,7 @@ from django.utils.translation import gettext, ngettext
 
 from annotation.files.reading.importer import Row
 from annotation.formats.imports.tables.base import TableReader
+from annotation.formats.imports.tables.possible import reason_of_columns
 from annotation.formats.registry import TABLES
 from annotation.formats.uploads.naming import total
 from annotation.formats.uploads.selectors import (
@@ -56,8 +57,9 @@ def reason_against(file: ImportFile) -> str:
 def _unread_sentence(file: ImportFile) -> str:
     if reason := file.sheet.get("reason"):
         return str(reason)
-    names = [mid_sentence(one["label"]) for one in file.found["unmapped"]]
-    return KINDS[file.kind].reader.unread_sentence(file.found["mapping"], names)
+    fields, found = KINDS[file.kind].reader.fields, file.found
+    possible = file.sheet.get("possible", {})
+    return reason_of_columns(fields, found["mapping"], found["unmapped"], possible)
 
 
 def count_votes(file: ImportFile) -> int | None:

@@ -599,7 +599,8 @@ class Images(Iterable[Row]):
             "%(number)s rows hold Markdown images, the first on line %(first)s.",
             self.count,
         ) % {"number": count(self.count), "first": count(self.first)}
-        return [f"{rows} {_('Workers see no image: describe it in words.')}"]
+        mend = _("Workers see no image: describe it in words.")
+        return [f"{rows} {mend}"]
 
 
 @dataclass

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy
 
 from annotation.files.reading.importer import is_id, last_part, plain, same_name
 from annotation.files.reading.rows import Row
-from annotation.files.reading.values import plain_value
+from annotation.files.reading.values import NUMBER, plain_value
 from crowdqc.errors import Invalid
 
 LONG, WIDE = "long", "wide"
@@ -39,6 +39,18 @@ WORKERS = (
     "annotateur", "annotatrice", "codeur", "codeuse", "évaluateur", "évaluatrice", "juge",
     "adresse e-mail", "e-mail-adresse", "nom d'utilisateur", "dirección de correo electrónico",
     "nombre de usuario", "benutzername",
+    # Others of studies, medicine and schools
+    "judge_id", "reviewer", "reviewer_id", "grader", "grader_id", "marker", "examiner", "assessor",
+    "assessor_id", "labeler_id", "labeller_id", "observer", "observer_id", "turker", "turker_id",
+    "crowd_worker", "contributor", "contributor_id", "volunteer", "expert", "expert_id", "reader",
+    "reader_id", "tagger", "tester", "subject_id", "participant_code", "gutachter", "gutachterin",
+    "prüfer", "prüferin", "codierer", "codiererin", "revisor", "revisora", "codificador",
+    "codificadora", "juré", "participant.e", "evaluateur", "annotatore", "valutatore", "avaliador",
+    "avaliadora", "juiz", "beoordelaar", "anotator", "koder",
+    # Russian, Chinese, Japanese, Korean
+    "аннотатор", "разметчик", "асессор", "эксперт", "оценщик", "исполнитель", "участник",
+    "标注员", "标注者", "标注人", "标注人员", "评审", "评委", "评审员", "評価者", "アノテーター",
+    "作業者", "評価者id", "평가자", "주석자", "작업자", "라벨러",
 )  # fmt: skip
 ITEMS = (
     "item", "item_id", "task", "task_id", "question", "question_id", "example", "example_id",
@@ -47,7 +59,28 @@ ITEMS = (
     "trace_id", "identifier", "id", "key", "record_id", "subject_ids", "image",
     "image_url", "source_ref",
     "objekt", "element", "aufgabe", "frage", "elemento", "pregunta", "tarea",
+    "stimulus", "stimulus_id", "snippet", "snippet_id", "utterance_id", "segment", "segment_id",
+    "seg_id", "case_number", "patient", "patient_id", "beispiel", "ejemplo", "exemple", "exemplo",
+    "пример", "объект", "элемент", "задание", "样本", "样本编号", "编号", "文本编号", "項目",
+    "番号", "문항", "항목", "번호",
 )  # fmt: skip
+# Who answers in psychology, and who is judged in medicine: the other columns tell.
+SUBJECTS = (
+    "subject",
+    "subj",
+    "subject_nr",
+    "subject_number",
+    "pid",
+    "ppt",
+    "vp",
+    "vpn",
+    "proband",
+    "probandin",
+    "sujet",
+    "sujeto",
+    "soggetto",
+    "被试",
+)
 # Numbers of rows, cases or pairs: an item where the values repeat as those of items do.
 NUMBERED = (
     "nr", "no", "num", "number", "#", "nummer", "zeile", "row", "fall", "fall_nr", "case",
@@ -58,7 +91,10 @@ LABELS = (
     "label", "response", "answer", "annotation", "vote", "choice", "category", "rating", "class",
     "verdict", "string_value", "result",
     "etikett", "kategorie", "antwort", "urteil", "bewertung", "etiqueta", "categoria",
-    "respuesta",
+    "respuesta", "catégorie", "réponse", "étiquette", "decision", "entscheidung", "décision",
+    "decisión", "code", "kode", "kodierung", "etichetta", "rótulo",
+    "метка", "класс", "категория", "ответ", "оценка", "标签", "类别", "标注", "标注结果", "ラベル",
+    "評価", "라벨", "레이블", "분류",
 )  # fmt: skip
 # What an id beside a vote may be of that is no item.
 VOTES = (
@@ -71,6 +107,8 @@ HOLDS_VOTES = re.compile(
     re.IGNORECASE | re.DOTALL,
 )  # a list of objects in a cell
 WORDS_OF_NAME = 4
+LEAST_ROWS = 5  # from which values that all differ are no labels
+NUMBERS = "0"  # stands for all of them, which one scale may have
 REPEATS = 1.5  # rows of a worker or item, on average, from which its column says something
 MOSTLY = 0.9  # share of rows that have to fit
 OVERLAP = 0.8  # share of the cells of a matrix whose column shares a label with another one
@@ -108,6 +146,9 @@ def recognise(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Layo
         part: named_column(columns, names)
         for part, names in (("worker", WORKERS), ("item", ITEMS), ("label", LABELS), ("gold", GOLD))
     }
+    unclear = next(_called(columns, SUBJECTS), "")
+    if unclear and bool(found["worker"]) != bool(found["item"]):
+        found["item" if found["worker"] else "worker"] = unclear
     judged = [name for name in columns if f"{name}_gold" in columns]
     if len(judged) == 1 and not found["label"] and not found["gold"]:
         found |= {"label": judged[0], "gold": f"{judged[0]}_gold"}
@@ -168,21 +209,21 @@ def told_by_rows(
     told = dict(named)
     if told.get(who) and not _tells_workers(cells[told[who]]):
         left = [name for name in columns if name not in told.values()]
-        others = [name for name in _called(left, WORKERS) if _repeats(cells[name])]
+        others = [name for name in _called(left, WORKERS) if repeats(cells[name])]
         told[who] = max([told[who], *others], key=lambda name: _rank_worker(cells[name]))
-        if _are_objects(cells[told[who]]):
+        if are_objects(cells[told[who]]):
             del told[who]
     if told.get(item) and len(rows) > 1 and share_of_new(cells[told[item]]) == 1:
         left = [name for name in columns if name not in told.values()]
         ids = [name for name in left if is_numbered(name)]
         people = cells.get(told.get(who, ""), [str(at) for at in range(len(rows))])
         for name in (*_called(left, ITEMS), *ids):
-            if _repeats(cells[name]) and share_of_new(cells[name], people) >= MOSTLY:
+            if repeats(cells[name]) and share_of_new(cells[name], people) >= MOSTLY:
                 return told | {item: name}
     return told
 
 
-def _repeats(values: Sequence[str]) -> bool:
+def repeats(values: Sequence[str]) -> bool:
     """Whether values are several that stand in several rows each."""
     filled = [value for value in values if value]
     return len(set(filled)) > 1 and REPEATS * len(set(filled)) <= len(filled)
@@ -190,17 +231,17 @@ def _repeats(values: Sequence[str]) -> bool:
 
 def _tells_workers(values: Sequence[str]) -> bool:
     return (
-        not _are_objects(values)
-        and _repeats(values)
+        not are_objects(values)
+        and repeats(values)
         and values.count("") <= (1 - MOSTLY) * len(values)
     )
 
 
 def _rank_worker(values: Sequence[str]) -> tuple[bool, bool, int]:
-    return not _are_objects(values), _repeats(values), -values.count("")
+    return not are_objects(values), repeats(values), -values.count("")
 
 
-def _are_objects(values: Sequence[str]) -> bool:
+def are_objects(values: Sequence[str]) -> bool:
     """Whether most values are JSON objects, which are no names or labels."""
     filled = [value for value in values if value]
     return sum(value.startswith(("{", "[{")) for value in filled) > len(filled) / 2
@@ -272,6 +313,15 @@ def _wide(
     if len(workers) < 2:
         return None
     users = Counter(label for name in workers for label in held[name])
+    if len(rows) >= LEAST_ROWS:  # other values in each row, which no other column has, describe it
+        told = [
+            name
+            for name in workers
+            if len(held[name]) < len(rows) or any(users[label] > 1 for label in held[name])
+        ]
+        workers = told if 2 * len(workers) <= 3 * len(told) else workers
+    if len(workers) < 2 or _are_apart([held[name] for name in workers]):
+        return None
     alike = [name for name in workers if any(users[label] > 1 for label in held[name])]
     labels = set[str]().union(*(held[name] for name in alike))
     single = {part for label in labels for part in re.split(r"\s*[,;|#]\s*", label)}
@@ -283,6 +333,21 @@ def _wide(
     if not repeated or shared < OVERLAP * given.total():
         return None
     return Layout(WIDE, "", item, "", gold, tuple(workers), by_values)
+
+
+def _are_apart(columns: Sequence[set[str]]) -> bool:
+    """Whether two groups of columns share values each, and none with each other."""
+    groups: list[tuple[int, set[str]]] = []
+    for values in columns:
+        mine = {NUMBERS if NUMBER.fullmatch(value) else value for value in values}
+        count, rest = 1, []
+        for n, others in groups:
+            if mine.isdisjoint(others):
+                rest.append((n, others))
+            else:
+                count, mine = count + n, mine | others
+        groups = [*rest, (count, mine)]
+    return sum(count > 1 for count, _values in groups) > 1
 
 
 def _differ_within(item: str, names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> list[str]:
@@ -307,7 +372,7 @@ def _by_values(
     most_first = sorted(left, key=lambda name: -len(held[name]))
     order = [part for part in ("item", "worker", "label") if part in missing]
     told = {**found, **dict(zip(order, most_first, strict=True))}
-    if "worker" in missing and _are_sentences(held[told["worker"]]):
+    if "worker" in missing and are_sentences(held[told["worker"]]):
         raise Invalid(_("No column names workers."), fields={"file": MEND})
     if "label" in missing and len(held[told["label"]]) == rows > 1:
         raise Invalid(_("No value of a column repeats, as labels do."), fields={"file": MEND})
@@ -320,7 +385,7 @@ def _by_values(
     return Layout(LONG, told["worker"], told["item"], told["label"], told["gold"], (), tuple(left))
 
 
-def _are_sentences(values: Collection[str]) -> bool:
+def are_sentences(values: Collection[str]) -> bool:
     """Whether most values have more words than a name of a person."""
     return sum(len(value.split()) > WORDS_OF_NAME for value in values) > len(values) / 2
 
@@ -343,7 +408,7 @@ def layout_of(columns: Sequence[str], rows: Iterable[Row], others: set[str]) -> 
         return None
     by_values = [name for name in (found.worker, found.label) if name and not is_usual(name)]
     cells = ([row.get(name, "") for row in looked] for name in by_values)
-    return None if any(map(_are_objects, cells)) else found
+    return None if any(map(are_objects, cells)) else found
 
 
 def _varies(name: str, rows: Sequence[Mapping[str, str]]) -> bool:

@@ -260,7 +260,8 @@ class Judgments(Importer):
                     else _("It asks for %(asked)s.") % {"asked": ", ".join(self.asked)}
                 )
                 wrong = _("The task does not ask for %(column)s.") % {"column": column}
-                mend = f"{mend} {_('Rename the column, or take it out.')}"
+                rename = _("Rename the column, or take it out.")
+                mend = f"{mend} {rename}"
                 checked.problems.append(Problem(row.line, column, value, wrong, mend))
                 raise Refused
 

@@ -509,7 +509,8 @@ class _Settling:
                 gettext_noop("Leave this row out."),
             )
             names = ["worker", "system", "item"]
-            self.reader.refuse(first, names, wrong, f"{_(mend)} {_('Labels are not replaced.')}")
+            kept = _("Labels are not replaced.")
+            self.reader.refuse(first, names, wrong, f"{_(mend)} {kept}")
         made = {**one.about, **values}
         self.reader.checked.add(made, len(one.rows), there=there is not None)
         return None if there is not None else made

@@ -29,6 +29,7 @@ from annotation.formats.actions.imports import import_sheet
 from annotation.formats.actions.media import open_upload
 from annotation.formats.imports.chats import reason_of_chats, reason_of_scores
 from annotation.formats.imports.tables.native import unfold
+from annotation.formats.imports.tables.possible import possible_columns
 from annotation.formats.registry import get_format, reason_of_table, recognise_table
 from annotation.formats.selectors.imports import CheckedFile, check_rows, remembered_columns
 from annotation.formats.uploads.actions import ABANDONED, fail, finish
@@ -306,6 +307,7 @@ def _read_rows(file: ImportFile) -> None:
                 "note": table.encoding_note,
                 "notes": table.notes,
                 "reason": reason_of_table(columns, looked) if fits_none else "",
+                "possible": possible_columns(columns, looked) if fits else {},
                 "delimiter": table.delimiter,
                 "columns": columns,
                 "fits": {slug: [one.fits, one.said] for slug, one in fits.items()},

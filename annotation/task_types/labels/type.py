@@ -268,7 +268,8 @@ class Labels(TaskType):
             if said:
                 asked = one["question"].rstrip()
                 if one.get("unit"):
-                    asked = f"{gettext('Turn %(unit)s') % {'unit': one['unit']}}: {asked}"
+                    turn = gettext("Turn %(unit)s") % {"unit": one["unit"]}
+                    asked = f"{turn}: {asked}"
                 mark = " " if asked.endswith(("?", ":", "？", "؟")) else ": "
                 found.append(f"{asked}{mark}{', '.join(said)}")
         return "; ".join(found)

@@ -20,6 +20,7 @@ from annotation.files.reading.tables import Reading, open_table
 from annotation.formats.imports.chats import reason_of_chats, reason_of_scores
 from annotation.formats.imports.tables.base import SAME_FIELDS
 from annotation.formats.imports.tables.native import unfold
+from annotation.formats.imports.tables.possible import possible_columns, reason_of_columns
 from annotation.formats.registry import reason_of_table, recognise_table
 from annotation.formats.selectors.imports import CheckedFile, check_rows
 from crowdqc.errors import DomainError, Invalid
@@ -166,14 +167,15 @@ def open_file(
         if found.unmapped and (one := reason_of_one_column(sheet.columns)):
             raise Invalid(one)
         if found.unmapped:
-            names = [str(one.label).lower() for one in found.unmapped]
             looked = [*itertools.islice(sheet.rows, LOOKED_AT)]
             said = reason_of_table(sheet.columns, looked)
             mend = f"Name the columns {KINDS[slug].needs}, or say {_options(own)}."
             if not said:
-                said = reader.unread_sentence(found.mapping, names)
+                lacking = [{"name": one.name, "label": one.label} for one in found.unmapped]
+                possible = possible_columns(sheet.columns, looked)
+                said = reason_of_columns(reader.fields, found.mapping, lacking, possible)
                 said += f" The file has {', '.join(sheet.columns[:20])}."
-                mend += f" {_other_kinds(slug, sheet, looked)}"
+                mend += _other_kinds(slug, sheet, looked)
             raise Invalid(said, fields={"file": mend})
     cannot = found.checked.about.get("cannot") or () if found.checked.good else ("", NOTHING)
     lacks_rows = not (found.checked.good or found.checked.about.get("offers"))
@@ -203,12 +205,10 @@ def _options(own: set[str]) -> str:
 
 
 def _other_kinds(slug: str, sheet: Sheet, rows: Sequence[Row]) -> str:
-    """Which kinds read a file, or what there are besides this one."""
+    """Which other kinds read a file; "" where none does."""
     fits = recognise_table(sheet.columns, rows)[1]
     reads = [f"--kind {one}" for one, fit in fits.items() if fit.fits and one != slug]
-    if reads:
-        return f"The file can be read with {' or '.join(reads)}."
-    return f"If it is of another kind, say --kind: {', '.join(one for one in fits if one != slug)}."
+    return f" The file can be read with {' or '.join(reads)}." if reads else ""
 
 
 def _kind_of(sheet: Sheet, given: Mapping[str, str]) -> str:

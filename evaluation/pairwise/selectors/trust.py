@@ -203,7 +203,8 @@ def change_words(change: float, se: float | None) -> str:
     """``+ 5.2, se 0.7`` from shares."""
     sign = MINUS if change < 0 else "+"
     told = f"{sign} {decimal(abs(100 * change))}"
-    return told if se is None else f"{told}, {_('se')} {decimal(100 * se)}"
+    named = _("se")
+    return told if se is None else f"{told}, {named} {decimal(100 * se)}"
 
 
 def within_shares(low: float, high: float) -> tuple[float, float]:

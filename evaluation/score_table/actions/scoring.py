@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 from annotation.accounts.projects.actions import MAX_NAME, create_project
 from annotation.files.reading.importer import Sheet
 from annotation.formats.actions.imports import Report, report_of
+from annotation.formats.imports.tables.possible import reason_of_columns
 from annotation.formats.selectors.imports import check_rows
 from annotation.models import ImportFile, Project, User
 from crowdqc.errors import Invalid
@@ -25,11 +26,9 @@ def write_table(*, by: User, file: ImportFile, sheet: Sheet) -> Report:
     found = check_rows(None, file.kind, sheet, file.mapping or None, file.fixes)
     checked, kind = found.checked, KINDS[file.kind]
     if found.unmapped:
-        names = [str(one.label).lower() for one in found.unmapped]
-        raise Invalid(
-            kind.reader.unread_sentence(found.mapping, names),
-            fields={"columns": _("Choose it.")},
-        )
+        lacking = [{"name": one.name, "label": one.label} for one in found.unmapped]
+        said = reason_of_columns(kind.reader.fields, found.mapping, lacking, {})
+        raise Invalid(said, fields={"columns": _("Choose it.")})
     if not checked.good or checked.about["cannot"]:
         said = checked.about["cannot"][1] if checked.good else _("No row can be used.")
         raise Invalid(said, fields={"file": _("Choose another column or file.")})

@@ -411,11 +411,11 @@ def test_a_label_column_of_texts_is_refused_before_all_of_them_are_compared() ->
     user = factories.make_user()
     client = client_of(user)
     rows = "".join(f"w{n % 7},i{n},text {n}\n" for n in range(10_000))
-    begun = time.monotonic()
+    begun = time.process_time()
     page = drop(client, "worker,item,label\n" + rows)
     shown = html_of(client.get(page))
     assert "has 10,000 different values; 200 is the most" in shown
-    assert time.monotonic() - begun < 10  # its time grew with the square of the rows
+    assert time.process_time() - begun < 10  # its time grew with the square of the rows
 
 
 def test_a_table_of_a_usual_size_is_taken_not_only_a_small_one() -> None:

@@ -38,6 +38,7 @@ from annotation.files.reading.values import (
     plain_value,
 )
 from annotation.formats.imports.labels import MAX_COLUMNS, MAX_META
+from annotation.formats.imports.tables.composite import columns_of_item, joined_items
 from annotation.formats.imports.tables.summaries import summary_filter
 from crowdqc.files.json_input import Unreadable
 from crowdqc.numbers import count, mid_sentence, plural
@@ -45,6 +46,8 @@ from crowdqc.web.terms import Words
 
 NAMED = 5  # names that a page lists
 MAX_OFFERS = 50
+LEAST_REPLACED = 5  # votes
+REPLACED = "replaced"  # how many votes a later one of the same worker and item replaced
 # Columns that name which of several scores a row is.
 SCORE_NAMES = {"name", "scorename", "metric", "criterion", "dimension", "aspect", "kriterium"}
 VALUES_BESIDE = {"score", "value"}  # beside which a key is the name of one
@@ -61,6 +64,7 @@ SAME_FIELDS = (
     ("label", "winner", "score", "answer"),
     ("time", "tstamp", "at"),
 )
+DESCRIBE = {"system", "topic", "text"}  # fields that may name an item beside its own column
 Fixes = Mapping[str, Mapping[str, str]]  # column -> value -> what it is read as
 
 
@@ -109,13 +113,14 @@ class TableReader(Importer):
     def read_spelled(self, reader: Reader, rows: Iterable[Row], fixes: Fixes) -> None:
         """Read rows after unifying spellings and applying the person's corrections."""
         rows, several = self._of_one_score(reader, rows, fixes)
+        rows = self._with_whole_items(reader, rows, fixes)
         rows = self.opened(reader.mapping, rows, reader.checked.notes)
         spelled = Spellings(self.alike, reader, rows)
         self.read(reader, Repeated(partial(fixed, spelled, fixes)), fixes)
         spelled.note()
         reader.checked.about.setdefault("warnings", [])[:0] = spelled.warnings()
-        if several:
-            reader.checked.about["cannot"] = several
+        if cannot := several or _reason_of_replaced(reader):
+            reader.checked.about["cannot"] = cannot
 
     def opened(
         self, mapping: Mapping[str, str], rows: Iterable[Row], notes: list[str] | None = None
@@ -167,19 +172,41 @@ class TableReader(Importer):
         kept = Repeated(lambda: (row for row in rows if row.values.get(column, "").strip() == use))
         return kept, [] if chosen in scores else [_("Several scores"), text % told]
 
+    def _with_whole_items(self, reader: Reader, rows: Iterable[Row], fixes: Fixes) -> Iterable[Row]:
+        """Rows whose items have their whole name, where several columns hold it; it is noted."""
+        worker, item, vote = (
+            next((reader.mapping[name] for name in names if name in reader.mapping), "")
+            for names in SAME_FIELDS[:3]
+        )
+        if not (worker and item and vote):
+            return rows
+        read = {column for name, column in reader.mapping.items() if name not in DESCRIBE}
+        return self.whole_items(
+            reader, rows, fixes, columns_of_item(rows, worker, item, vote, read)
+        )
+
+    def whole_items(
+        self, reader: Reader, rows: Iterable[Row], fixes: Fixes, columns: list[str]
+    ) -> Iterable[Row]:
+        """Rows whose items are what ``columns`` name together, unless a person wants the first."""
+        item = next((reader.mapping[name] for name in SAME_FIELDS[1] if name in reader.mapping), "")
+        if not columns:
+            return rows
+        names = get_text_list(columns, _("and"))
+        alone = fixes.get(item, {}).get(item) == item
+        text = _("Read %(columns)s as the item") if alone else _("Read only %(item)s as the item")
+        one = {"column": item, "value": item, "use": "" if alone else item}
+        told = {"columns": names, "item": item}
+        reader.checked.about["offers"].append({**one, "text": text % told})
+        if alone:
+            return rows
+        reader.checked.notes.append(_("An item is what %(columns)s name together.") % told)
+        return Repeated(partial(joined_items, rows, item, columns))
+
     def lacks(self, mapping: Mapping[str, str]) -> str:
         """Say which columns are missing, like ``no worker, item column``; "" if none."""
         names = ", ".join(mid_sentence(one.label) for one in missing(mapping, self.fields))
         return _("no %(names)s") % {"names": names} if names else ""
-
-    def unread_sentence(self, mapping: Mapping[str, str], unmapped: Sequence[str]) -> str:
-        """Say which fields have no column, and which column each of the others has."""
-        labels = {one.name: mid_sentence(one.label) for one in self.fields}
-        said = _("No column is read as %(names)s.") % {
-            "names": get_text_list(list(unmapped), _("and"))
-        }
-        read = "; ".join(f"{labels[name]}: {column}" for name, column in mapping.items() if column)
-        return f"{said} {_('Read: %(columns)s.') % {'columns': read}}" if read else said
 
 
 class Repeated(Iterable[Row]):
@@ -209,6 +236,21 @@ def fixed(rows: Iterable[Row], fixes: Fixes) -> Iterator[Row]:
             if row.values.get(column, "").strip() in told
         }
         yield Row(row.line, {**row.values, **changed}) if changed else row
+
+
+def _reason_of_replaced(reader: Reader) -> list[str]:
+    """Why rows cannot be scored most of which an item's later row replaces; [] if they can."""
+    replaced = reader.checked.about.pop(REPLACED, 0)
+    if replaced < max(LEAST_REPLACED, len(reader.checked.good)):
+        return []
+    worker, item = (
+        next((reader.mapping[name] for name in names if name in reader.mapping), "")
+        for names in SAME_FIELDS[:2]
+    )
+    text = _("%(worker)s and %(item)s are the same in %(rows)s with other votes.")
+    told = {"worker": worker, "item": item, "rows": plural(replaced, "row")}
+    mend = _("Choose the column that names items.")
+    return [_("Votes replace each other"), f"{text % told} {mend}"]
 
 
 def _scores_of(
@@ -241,7 +283,10 @@ def _without_json(rows: Iterable[Row], column: str, names: Sequence[str]) -> Ite
 
 
 def answer_in_json(cell: str, names: Sequence[str]) -> str:
-    """The value of the first of ``names`` in a cell's JSON object, fenced or not; else the cell."""
+    """The value of the first of ``names`` in a cell's JSON object, fenced or not, or its only one.
+
+    The cell where there is none.
+    """
     fenced = FENCE.search(cell)
     try:
         held = read_value(fenced[1] if fenced else cell)
@@ -249,6 +294,8 @@ def answer_in_json(cell: str, names: Sequence[str]) -> str:
         return cell
     by_name = {plain(name): value for name, value in held.items()} if isinstance(held, dict) else {}
     found = next((by_name[name] for name in names if name in by_name), None)
+    if len(by_name) == 1:
+        (found,) = by_name.values()
     return cell if found is None or isinstance(found, dict | list) else as_text(found)
 
 
@@ -401,6 +448,8 @@ class LastCounts:
             self.reader.checked.problems.append(
                 Problem(line, where, value, wrong, _("The last one counts."))
             )
+            about = self.reader.checked.about
+            about[REPLACED] = about.get(REPLACED, 0) + 1
         self.found[key] = (row.line, one)
         if not isinstance(one[self.said], str):
             self.written[key] = self.reader.value(row, self.said)

@@ -84,7 +84,8 @@ class LabelStudioTable(TableReader):
                 bare += 1
                 reader.add_error(row, ANNOTATIONS, _("Nobody annotated this task"), _("Left out."))
         reader.checked.about |= _file_facts([one["task"] for one in reader.checked.good])
-        reader.checked.notes += [f"{_(what)}: {n:,}. {_('Left out.')}" for what, n in left.items()]
+        end = _("Left out.")
+        reader.checked.notes += [f"{_(what)}: {count(n)}. {end}" for what, n in left.items()]
 
     @staticmethod
     def file(good: Iterable[Mapping[str, Any]]) -> LSFile:

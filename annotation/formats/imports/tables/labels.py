@@ -35,6 +35,7 @@ from annotation.files.reading.recognise import (
     NAMELESS,
     NUMBERED,
     WIDE,
+    WORDS_OF_NAME,
     WORKERS,
     Layout,
     item_by_id,
@@ -44,9 +45,10 @@ from annotation.files.reading.recognise import (
 )
 from annotation.files.reading.rows import Problem
 from annotation.files.reading.tables import UNNAMED
-from annotation.files.reading.values import plain_value
+from annotation.files.reading.values import NUMBER, plain_value
 from annotation.formats.imports.items import made_id
 from annotation.formats.imports.tables.base import (
+    DESCRIBE,
     MARKS_OF_NONE,
     MISSING,
     NAMED,
@@ -60,6 +62,7 @@ from annotation.formats.imports.tables.base import (
     unread,
     without_summaries,
 )
+from annotation.formats.imports.tables.composite import columns_of_item
 from annotation.formats.imports.tables.summaries import is_summary
 from annotation.task_types.labels.fields import MAX_OPTIONS
 from annotation.task_types.scales import MAX_LABEL
@@ -126,8 +129,10 @@ COUNTS = {
 }
 PEOPLE = re.compile(
     r"(?:(?:human|expert)[\s_-]*)?(?:coder|rater|annotator|observer|judge|worker|labell?er|reviewer|"
-    r"kodierer(?:in)?|bewerter(?:in)?|annotateur|codeur|juge|anotador|codificador|evaluador)"
-    r"[\W_]*(?:\d{1,4}|[a-z])?",
+    r"kodierer(?:in)?|bewerter(?:in)?|annotateur|codeur|juge|anotador|codificador|evaluador|"
+    r"annotatore|avaliador|аннотатор|разметчик|асессор|эксперт|оценщик|标注员|标注者|标注人|评审|评委|"
+    r"評価者|アノテーター|작업자|평가자|주석자|라벨러)"
+    r"[\W_]*(?:\d{1,4}|[a-z])?(?:\s*[(（\[][^)）\]]*[)）\]])?",
     re.IGNORECASE,
 )
 LEAST_PEOPLE = 2  # columns of numbered raters, from which the other ones describe the items
@@ -361,6 +366,7 @@ class LabelMatrix(LabelTable):
         own = mapping.get("item") or mapping.get("worker", "")
         rows = without_summaries(checked, rows, mapping.get("worker", ""), own)
         shared, left = _label_columns(rows, set(mapping.values()))
+        rows, left = self._of_whole_items(Reader(mapping, checked), rows, known, shared, left)
         count = _count_column(rows, mapping, left)
         names = ("worker", "item", "label", "gold", "text")
         reader = Reader({name: name for name in names}, checked)
@@ -420,6 +426,26 @@ class LabelMatrix(LabelTable):
             checked.about["cannot"] = [_("Counts of labels"), text]
         return checked
 
+    def _of_whole_items(
+        self,
+        reader: Reader,
+        rows: Iterable[Row],
+        fixes: Fixes | None,
+        shared: set[str],
+        left: Sequence[str],
+    ) -> tuple[Iterable[Row], list[str]]:
+        """Rows whose items have their whole name, and the columns that are still left."""
+        own, columns = reader.mapping.get("item", ""), list[str]()
+        if own and "worker" not in reader.mapping:
+            read = {column for name, column in reader.mapping.items() if name not in DESCRIBE}
+            columns = columns_of_item(rows, "", own, "", shared | read)
+        whole = self.whole_items(reader, rows, fixes or {}, columns)
+        return whole, [name for name in left if name not in columns]
+
+    def _with_whole_items(self, reader: Reader, rows: Iterable[Row], fixes: Fixes) -> Iterable[Row]:
+        """The rows: each had its whole item before it became several."""
+        return rows
+
     @staticmethod
     def _count(checked: CheckedRows, found: Sequence[tuple[int, Any]]) -> None:
         """Count rows, not cells: a row is given twice where each of its labels is."""
@@ -441,7 +467,9 @@ def _person_of_survey(columns: Sequence[str], rows: Sequence[Row]) -> str:
     ids = [name for one in RESPONSE_IDS for name in columns if _code_of(name) == one]
     names = [named_column(columns, WORKERS)] if begun else []
     names += ids if admin else [named_column(columns, ITEMS)]
-    names += begun[:1] if not named_column(columns, WORKERS) else []
+    if not named_column(columns, WORKERS):
+        names += [name for name in columns if _are_codes(cells.get(name, ()))] if begun else []
+        names += begun[:1]
     person = next((name for name in names if name and _are_new(cells[name])), "")
     if not person or not (admin or begun or len(times) > 1):
         return ""
@@ -454,6 +482,16 @@ def _person_of_survey(columns: Sequence[str], rows: Sequence[Row]) -> str:
     least = 1 if admin or begun else len(rows)
     is_survey = len(asked) > least and len(rows) > 1 and 2 <= len(labels) <= filled // 4
     return person if is_survey else ""
+
+
+def _are_codes(cells: Sequence[str]) -> bool:
+    """Whether cells are names or initials of people: short, no numbers, all different."""
+    return (
+        _are_new(cells)
+        and not _are_times(cells)
+        and all(len(cell.split()) <= WORDS_OF_NAME and len(cell) <= MAX_ID for cell in cells)
+        and not all(NUMBER.fullmatch(cell) for cell in cells)
+    )
 
 
 def _form_times(columns: Sequence[str], times: Sequence[str]) -> list[str]:

@@ -14,16 +14,28 @@ from dataclasses import replace
 from django.utils.translation import gettext as _
 
 from annotation.files.reading.literals import read_value
-from annotation.files.reading.recognise import LOOKED_AT, WORKERS, named_column
+from annotation.files.reading.recognise import (
+    ITEMS,
+    LABELS,
+    LOOKED_AT,
+    WORKERS,
+    is_usual,
+    named_column,
+)
 from annotation.files.reading.rows import Row
 from annotation.files.reading.tables import Event, Table
 from annotation.files.reading.values import as_text
+from annotation.formats.imports.tables.ratings import SCORES
 from crowdqc.files.json_input import Unreadable
 
 MARK = ":::"
 OF_BITS = ("___", "/")  # as REDCap and Kobo end the name of a question before an option
 BITS = {"", "0", "1", "true", "false"}
 NESTED = "label_annotations"
+DIGITS = {"0", "1"}
+VOTE = "label"  # what columns of 0 and 1 without a common name answer
+LEAST_OPTIONS = 3  # of such
+NOTHING = {"none", "neutral", "other", "no emotion", "keine", "nichts", "ninguno", "ninguna"}
 EMPTY = ("", "false", "0", "none", "null", "nan")
 TYPED = ("text_box", "textbox", "free_response", "slider", "number")  # what they hold is the answer
 
@@ -42,19 +54,24 @@ def fold(table: Table) -> Table:
 def _with_marked_bits(table: Table) -> Table:
     """Name columns ``topic___1`` or ``topic/sport`` that hold 0 and 1 as Potato names them.
 
-    Only where another column names workers: else people may be called so.
+    Only where another column names workers: else people may be called so. So are three columns or
+    more of 0 and 1 without a common name, where no column holds votes.
     """
-    names = [name for name in table.columns if any(mark in name for mark in OF_BITS)]
-    if (
-        len(names) < 2
-        or table.kind in ("JSON", "JSONL")
-        or not named_column(table.columns, WORKERS)
-    ):
+    if table.kind in ("JSON", "JSONL") or not named_column(table.columns, WORKERS):
+        return table
+    marked = [name for name in table.columns if any(mark in name for mark in OF_BITS)]
+    names = [name for name in table.columns if not is_usual(name)]
+    is_bare = len(marked) < 2 and len(names) >= LEAST_OPTIONS and _lacks_a_vote(table.columns)
+    if len(marked) < 2 and not is_bare:
         return table
     held = list(itertools.islice(table.events, LOOKED_AT))
     rows = [one.values for one in held if isinstance(one, Row)]
     groups: dict[str, dict[str, str]] = {}
-    for name in names:
+    if is_bare:
+        options = [name for name in names if {row.get(name, "").strip() for row in rows} <= DIGITS]
+        if len(options) >= LEAST_OPTIONS:
+            groups[VOTE] = {name: f"{VOTE}{MARK}{name}" for name in options}
+    for name in marked:
         mark = next(mark for mark in OF_BITS if mark in name)
         stem, _sign, option = name.rpartition(mark)
         groups.setdefault(stem, {})[name] = f"{stem}{MARK}{option}"
@@ -72,6 +89,12 @@ def _with_marked_bits(table: Table) -> Table:
     return replace(table, columns=columns, events=(_renamed(one, told) for one in events))
 
 
+def _lacks_a_vote(columns: Iterable[str]) -> bool:
+    """Whether a column is called as items are, and none as votes are."""
+    named = [*columns]
+    return bool(named_column(named, ITEMS)) and not named_column(named, (*LABELS, *SCORES))
+
+
 def _renamed(event: Event, told: Mapping[str, str]) -> Event:
     if not isinstance(event, Row):
         return event
@@ -79,6 +102,9 @@ def _renamed(event: Event, told: Mapping[str, str]) -> Event:
         told.get(name, name): "true" if name in told and value.strip() == "1" else value
         for name, value in event.values.items()
     }
+    bare = [values[one] for one in told.values() if one.startswith(f"{VOTE}{MARK}")]
+    if bare and NOTHING.isdisjoint(told) and all(value.strip() == "0" for value in bare):
+        values[f"{VOTE}{MARK}none"] = "true"
     return Row(event.line, values)
 
 
