@@ -13,7 +13,7 @@ from annotation.models.answers import (
 from annotation.models.assignments import Assignment, AssignmentItem, Recording, Transcript
 from annotation.models.audit import AuditEntry, Heartbeat
 from annotation.models.candidates import Candidate, ChatContent, System
-from annotation.models.corrections import Correction
+from annotation.models.corrections import Correction, CorrectionTransfer
 from annotation.models.events import EventBatch, EventStream
 from annotation.models.exports import ExportFile
 from annotation.models.files import MediaContent, MediaFile, StoredFile
@@ -72,6 +72,7 @@ __all__ = [
     "ConsentText",
     "Conversation",
     "Correction",
+    "CorrectionTransfer",
     "EventBatch",
     "EventStream",
     "Exclusion",

@@ -7,8 +7,8 @@ from django.db.models import F, Q
 from django.utils.translation import gettext_lazy
 
 from annotation.models.payouts import LedgerEntry
-from annotation.models.people import Project, User
-from annotation.models.recruitment import Statement
+from annotation.models.people import Membership, Project, User
+from annotation.models.recruitment import PaymentDetails, Statement
 from annotation.models.tasks import Task
 
 
@@ -70,4 +70,28 @@ class Correction(models.Model):
                 | (~Q(debit="") & ~Q(credit="")),
                 name="correction_says_what",
             ),
+        ]
+
+
+class CorrectionTransfer(models.Model):
+    """The way of payment whose file named what corrections add to one worker's pay.
+
+    Until that is paid it stays with this way, so that no file of another way names it too. It is
+    paid once the books debit the worker's account after ``entry``, for no approved line.
+    """
+
+    worker = models.ForeignKey(
+        Membership, on_delete=models.CASCADE, related_name="correction_transfers"
+    )
+    currency = models.CharField(max_length=3)
+    way = models.CharField(max_length=8, choices=PaymentDetails.PaymentWay.choices)
+    # The last entry of the worker's account at that time. No constraint: see ``Correction``.
+    entry = models.ForeignKey(
+        LedgerEntry, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False
+    )
+    named_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["worker", "currency"], name="correction_in_one_file"),
         ]

@@ -523,10 +523,13 @@ class AsyncPayouts(AsyncResource):
         return await self._client.fetch(models.PayoutOut, "GET", path)
 
     async def approve(
-        self, project: int, number: int, total: Amount, *, key: str
+        self, project: int, number: int, total: Amount, *, rejections: int = 0, key: str
     ) -> models.PayoutOut:
-        """Approve somebody else's proposal for the total that you saw; another total is refused."""
-        body: bodies.ApproveIn = {"total": Decimal(total)}
+        """Approve somebody else's proposal for the total and rejections that you saw.
+
+        Another total, or another number of rejections, is refused.
+        """
+        body: bodies.ApproveIn = {"total": Decimal(total), "rejections": rejections}
         path = f"/api/projects/{project}/payouts/{number}/approve/"
         return await self._client.fetch(models.PayoutOut, "POST", path, body, key=key)
 

@@ -21,6 +21,7 @@ class AdmitIn(TypedDict):
 
 class ApproveIn(TypedDict):
     total: Amount
+    rejections: NotRequired[int]
     lines: NotRequired[list[int]]
 
 

@@ -509,9 +509,14 @@ class Payouts(Resource):
         path = f"/api/projects/{project}/payouts/{number}/"
         return self._client.fetch(models.PayoutOut, "GET", path)
 
-    def approve(self, project: int, number: int, total: Amount, *, key: str) -> models.PayoutOut:
-        """Approve somebody else's proposal for the total that you saw; another total is refused."""
-        body: bodies.ApproveIn = {"total": Decimal(total)}
+    def approve(
+        self, project: int, number: int, total: Amount, *, rejections: int = 0, key: str
+    ) -> models.PayoutOut:
+        """Approve somebody else's proposal for the total and rejections that you saw.
+
+        Another total, or another number of rejections, is refused.
+        """
+        body: bodies.ApproveIn = {"total": Decimal(total), "rejections": rejections}
         path = f"/api/projects/{project}/payouts/{number}/approve/"
         return self._client.fetch(models.PayoutOut, "POST", path, body, key=key)
 

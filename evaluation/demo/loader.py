@@ -323,7 +323,10 @@ class Loader(DemoContext):
         """The manager approves the first proposal."""
         batch = PayoutBatch.objects.get(task=task)
         payouts.approve_payout(
-            by=self.people["manager"], batch=batch, expected_total=payouts.total(batch)
+            by=self.people["manager"],
+            batch=batch,
+            expected_total=payouts.total(batch),
+            rejections=payouts.count_rejections(batch),
         )
 
     def _uncount(self, task: Task) -> None:

@@ -331,5 +331,8 @@ class Study(DemoTask):
         """The manager approves that."""
         batch = PayoutBatch.objects.get(task=self.task)
         payouts.approve_payout(
-            by=self.loader.people["manager"], batch=batch, expected_total=payouts.total(batch)
+            by=self.loader.people["manager"],
+            batch=batch,
+            expected_total=payouts.total(batch),
+            rejections=payouts.count_rejections(batch),
         )

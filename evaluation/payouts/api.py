@@ -95,6 +95,9 @@ class ApproveIn(Body):
     total = PlainMoneyField(
         max_digits=12, decimal_places=2, help_text="The amount you saw; another is refused"
     )
+    rejections = serializers.IntegerField(
+        default=0, min_value=0, help_text="How many rejections you saw; another number is refused"
+    )
     lines = serializers.ListField(
         child=serializers.IntegerField(),
         required=False,
@@ -439,7 +442,11 @@ class Approve(Endpoint):
         require_decider(access.project, access.user)
         body = read(ApproveIn, request)
         payouts.approve_payout(
-            by=access.user, batch=batch, expected_total=body["total"], line_ids=body.get("lines")
+            by=access.user,
+            batch=batch,
+            expected_total=body["total"],
+            rejections=body["rejections"],
+            line_ids=body.get("lines"),
         )
         return proposal_payload(request, project_id, number)
 

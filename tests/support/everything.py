@@ -239,7 +239,12 @@ def everything() -> tuple[dict[str, Any], dict[str, Client]]:
         payouts.ProposedLine(rejected.pk, decision="reject", **reason),
     ]
     batch = payouts.propose_payout(by=world.requester, task=task, key=uuid4(), lines=lines)
-    payouts.approve_payout(by=world.manager, batch=batch, expected_total=payouts.total(batch))
+    payouts.approve_payout(
+        by=world.manager,
+        batch=batch,
+        expected_total=payouts.total(batch),
+        rejections=payouts.count_rejections(batch),
+    )
     second = factories.make_task(project, 2, title="Another one")
     lease = factories.claim(second, world.worker)
     run = runs.start(by=world.requester, task=task)

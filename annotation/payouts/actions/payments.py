@@ -39,7 +39,7 @@ from annotation.models import (
 from annotation.notifications.actions.notices import notify, people_of
 from annotation.notifications.actions.webhooks import emit
 from annotation.payouts.actions import ledger as books
-from annotation.payouts.actions.rules import BOOK, require_decider
+from annotation.payouts.actions.rules import BOOK, lock_workers, require_decider
 from annotation.payouts.details.actions import ask_for_details
 from annotation.payouts.details.selectors import without_details
 from annotation.payouts.selectors.payable import CorrectionPayment, payable
@@ -419,12 +419,6 @@ def settle_deducted(*, project: Project, workers: Collection[int]) -> int:
     rows = Payment.objects.filter(pk__in=due.deducted, state=State.BY_HAND).order_by("pk")
     empty = [row for row in rows if not due.amount_due(row)]
     return sum(confirm(payment=row, memo="deducted", amount=books.ZERO) for row in empty)
-
-
-def lock_workers(workers: Collection[int]) -> list[int]:
-    """Lock people before any of their payments, so that a deduction is taken once."""
-    rows = Membership.objects.select_for_update(no_key=True).filter(pk__in=workers).order_by("pk")
-    return list(rows.values_list("pk", flat=True))
 
 
 @transaction.atomic

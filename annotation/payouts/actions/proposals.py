@@ -51,12 +51,14 @@ from annotation.records.actions.audit import record
 from annotation.records.actions.locks import lock_project
 from annotation.records.cleaning import clean_text
 from crowdqc.errors import Conflict, Invalid, NotAllowed
+from crowdqc.numbers import plural
 
 __all__ = [
     "MIN_REASON",
     "REASONS",
     "ProposedLine",
     "approve_payout",
+    "count_rejections",
     "decide_reply",
     "propose_payout",
     "reason_cannot_decide",
@@ -174,22 +176,28 @@ def total(batch: PayoutBatch) -> Decimal:
     return (sums["base"] or ZERO) + (sums["bonus"] or ZERO)
 
 
+def count_rejections(batch: PayoutBatch) -> int:
+    """Count how many rejections approving the proposal would make final."""
+    return batch.lines.filter(decision=Decision.REJECT).count()
+
+
 @transaction.atomic
 def approve_payout(
     *,
     by: User,
     batch: PayoutBatch,
     expected_total: Decimal,
+    rejections: int = 0,
     line_ids: Sequence[int] | None = None,
 ) -> PayoutBatch:
     """Approve a proposal and write the ledger.
 
-    ``expected_total`` is the amount the person saw. ``line_ids`` (default: every line not held)
-    are the lines that go through: those proposed for rejection are rejected, the others paid as
-    proposed, held ones that the approver has looked at and ticked included. The rest is held
-    and may be proposed anew. Approving again by the same person for the same amount changes
-    nothing. Raises NotAllowed for one's own proposal or pay or without the role, Conflict when
-    amount, state or budget say no.
+    ``expected_total`` and ``rejections`` are the amount and how many rejections the person saw.
+    ``line_ids`` (default: every line not held) are the lines that go through: those proposed for
+    rejection are rejected, the others paid as proposed, held ones that the approver has looked at
+    and ticked included. The rest is held and may be proposed anew. Approving again by the same
+    person for the same amount changes nothing. Raises NotAllowed for one's own proposal or pay or
+    without the role, Conflict when amount, rejections, state or budget say no.
     """
     batch = _lock_batch(batch)
     why_not = reason_cannot_decide(batch, by)
@@ -207,6 +215,12 @@ def approve_payout(
         raise Conflict(
             _("The total is %(amount)s, not %(expected_total)s. Look again, then approve.")
             % {"amount": amount, "expected_total": expected_total}
+        )
+    if len(rejected) != rejections:
+        raise Conflict(
+            _("It rejects the work of %(assignments)s, not of %(seen)s. Look again, then approve.")
+            % {"assignments": plural(len(rejected), "assignment"), "seen": rejections},
+            code="other-rejections",
         )
     if not paid and not rejected:
         raise Invalid(_("Nothing is ticked."), fields={"lines": _("Tick at least one line.")})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -340,3 +340,9 @@ def check_proposable(lines: Sequence[ProposedLine], rows: dict[int, Assignment])
             % {"assignment_id": before.assignment_id},
             code="rejected-before",
         )
+
+
+def lock_workers(workers: Collection[int]) -> list[int]:
+    """Lock people before any of their payments, so that a deduction is taken once."""
+    rows = Membership.objects.select_for_update(no_key=True).filter(pk__in=workers).order_by("pk")
+    return list(rows.values_list("pk", flat=True))

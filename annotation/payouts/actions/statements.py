@@ -30,8 +30,8 @@ from annotation.models import (
 )
 from annotation.payouts.actions import ledger as books
 from annotation.payouts.actions import statement_rows
-from annotation.payouts.actions.payments import confirm, lock_workers, settle_deducted
-from annotation.payouts.actions.rules import require_decider
+from annotation.payouts.actions.payments import confirm, settle_deducted
+from annotation.payouts.actions.rules import lock_workers, require_decider
 from annotation.payouts.actions.statement_rows import hold_against
 from annotation.payouts.corrections.actions.propose import ABOVE_LIMIT, propose_above_limit
 from annotation.payouts.selectors.statement_bookings import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from django.core.exceptions import ValidationError
@@ -17,7 +17,8 @@ from django.utils.translation import gettext_lazy
 from annotation.accounts.security.stepup import needs_stepup
 from annotation.models import Membership, Payment, PaymentDetails, Project, User
 from annotation.notifications.actions.notices import notify
-from annotation.payouts.actions.rules import require_decider
+from annotation.payouts.actions.rules import lock_workers, require_decider
+from annotation.payouts.details.transfers import name_corrections
 from annotation.records.actions.audit import record
 from annotation.records.cleaning import clean_text
 from crowdqc.errors import Invalid, NotAllowed
@@ -155,29 +156,44 @@ def read_details(*, by: User, project: Project, workers: Iterable[int]) -> dict[
 IN_FILE = "file:"  # before the way, as the reference of a payment that a file has named
 
 
+@dataclass(frozen=True)
+class TransferFile:
+    """Whom a file of transfers names: details by membership, payments, and corrections."""
+
+    details: dict[int, Details]
+    payments: set[int]
+    corrections: set[tuple[int, str]]  # worker and currency
+
+
 @transaction.atomic
 def prepare_file(
     *,
     by: User,
     project: Project,
-    payments: Sequence[Payment],
+    payments: Collection[int],
     way: str,
-    corrected: Iterable[int] = (),
-) -> dict[int, Details]:
-    """Note that a file of one way names these payments, and return whom it names, by membership.
+    corrected: Collection[tuple[int, str]] = (),
+) -> TransferFile:
+    """Note that a file of one way names these payments, and return what it names.
 
     From then on they are paid this way: who changes their details afterwards is not named by a
     file of another way too. Workers whose details are of another way by now are left out.
-    ``corrected`` are workers, by membership, whom a correction owes more.
+    ``corrected`` are workers and currencies of what corrections owe more.
     """
-    workers = {*corrected, *(one.worker_id for one in payments)}
+    rows = Payment.objects.filter(pk__in=payments, assignment__task__project=project)
+    workers = {worker for worker, _currency in corrected} | set(
+        rows.values_list("worker", flat=True)
+    )
+    lock_workers(workers)
     found = read_details(by=by, project=project, workers=workers)
     found = {worker: one for worker, one in found.items() if one.way == way}
-    named = [one.pk for one in payments if one.worker_id in found]
-    Payment.objects.filter(pk__in=named, state=Payment.State.BY_HAND, reference="").update(
-        reference=f"{IN_FILE}{way}", sent_at=timezone.now()
+    rows = rows.filter(worker__in=found, state=Payment.State.BY_HAND)
+    rows.filter(reference="").update(reference=f"{IN_FILE}{way}", sent_at=timezone.now())
+    named = name_corrections(
+        project=project, way=way, corrected=[one for one in corrected if one[0] in found]
     )
-    return found
+    own = rows.filter(reference=f"{IN_FILE}{way}").values_list("pk", flat=True)
+    return TransferFile(found, set(own), named)
 
 
 @transaction.atomic

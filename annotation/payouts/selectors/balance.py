@@ -259,7 +259,19 @@ def by_hand(project: Project, due: Payable | None = None) -> list[HandPayments]:
     for way, currency in dict.fromkeys((one.way, one.currency) for one in due.corrections):
         own_ = [one for one in due.corrections if (one.way, one.currency) == (way, currency)]
         people, amount = len(own_), sum((one.amount for one in own_), ZERO)
-        found.append(HandPayments(way, CORRECTIONS, "", people, people, amount, currency))
+        found.append(
+            HandPayments(
+                way,
+                CORRECTIONS,
+                "",
+                people,
+                people,
+                amount,
+                currency,
+                in_file=sum(one.transfer is not None for one in own_),
+                changed=sum(one.is_changed_since for one in own_),
+            )
+        )
     order = list(WAYS)
     return sorted(found, key=lambda row: (bool(row.held_by), order.index(row.way), -row.number))
 

@@ -16,9 +16,18 @@ from django.db.models import F, Func, JSONField, Max, Q, QuerySet, Sum
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from annotation.models import Membership, Payment, Project, Recruitment, Statement, Visit
+from annotation.models import (
+    CorrectionTransfer,
+    Membership,
+    Payment,
+    Project,
+    Recruitment,
+    Statement,
+    Visit,
+)
 from annotation.payouts.actions.ledger import payable_account
 from annotation.payouts.details.selectors import MISSING, PROLIFIC, hand_payments_open
+from annotation.payouts.details.transfers import correction_transfers
 from annotation.payouts.selectors.accounts import ZERO, WorkerAccount, worker_accounts
 
 # A statement's row that tells of a payment which had not left here.
@@ -44,6 +53,14 @@ class CorrectionPayment:
     amount: Decimal
     currency: str
     owed_since: dt.date
+    transfer: CorrectionTransfer | None  # the file that named it
+
+    @property
+    def is_changed_since(self) -> bool:
+        """Whether the worker has changed their details since a file named it."""
+        details = getattr(self.worker, "payment_details", None)
+        named = self.transfer.named_at if self.transfer else None
+        return bool(named and (details is None or details.changed_at > named))
 
     @property
     def amount_due(self) -> Decimal:
@@ -157,8 +174,16 @@ def payable(project: Project, workers: Collection[int] | None = None) -> Payable
     )
     ways = _platforms({worker for worker, _ in added})
     since = _corrected_since(project, {worker for worker, _ in added}) if added else {}
+    named = correction_transfers({worker for worker, _ in added}) if added else {}
     corrections = [
-        _correction(people[worker], ways.get(worker), amount, currency, since)
+        _correction(
+            people[worker],
+            ways.get(worker),
+            amount,
+            currency,
+            since=since,
+            transfer=named.get((worker, currency)),
+        )
         for (worker, currency), amount in added.items()
     ]
     overpaid = [
@@ -237,10 +262,12 @@ def _correction(
     visit: Visit | None,
     amount: Decimal,
     currency: str,
+    *,
     since: Mapping[str, dt.date],
+    transfer: CorrectionTransfer | None,
 ) -> CorrectionPayment:
     details = getattr(worker, "payment_details", None)
-    way = PROLIFIC if visit else details.way if details else MISSING
+    way = transfer.way if transfer else PROLIFIC if visit else details.way if details else MISSING
     return CorrectionPayment(
         worker=worker,
         way=way,
@@ -249,4 +276,5 @@ def _correction(
         amount=amount,
         currency=currency,
         owed_since=since[payable_account(worker.pk)],
+        transfer=transfer,
     )

@@ -80,12 +80,22 @@ def payment_by_hand_export(request: HttpRequest, project_id: int) -> HttpRespons
     if way not in exports.HEADERS:
         raise Missing(gettext("There is no such list."))
     payments_ = list(rows)
-    corrected = [one.worker.pk for one in corrections]
-    details = prepare_file(
-        by=access.user, project=project, payments=payments_, way=way, corrected=corrected
+    named = prepare_file(
+        by=access.user,
+        project=project,
+        payments=[one.pk for one in payments_],
+        way=way,
+        corrected=[(one.worker.pk, one.currency) for one in corrections],
     )
     transfers = exports.transfer_rows(
-        project, way, payments_, details, due=due, corrections=corrections
+        project,
+        way,
+        [one for one in payments_ if one.pk in named.payments],
+        named.details,
+        due=due,
+        corrections=[
+            one for one in corrections if (one.worker.pk, one.currency) in named.corrections
+        ],
     )
     return exports.download_table(exports.HEADERS[way], transfers, name=f"to-pay-{way}")
 

@@ -445,7 +445,11 @@ def payout_approve(request: HttpRequest, project_id: int, number: int) -> HttpRe
     pay, reject = (_ids(request.POST.getlist(name)) for name in ("pay", "reject"))
     try:
         batch = payouts.approve_payout(
-            by=access.user, batch=batch, expected_total=expected, line_ids=[*pay, *reject]
+            by=access.user,
+            batch=batch,
+            expected_total=expected,
+            rejections=len(set(reject)),
+            line_ids=[*pay, *reject],
         )
     except Conflict as error:
         back = reverse("payout", args=[access.project.pk, batch.number])
@@ -458,7 +462,9 @@ def payout_approve(request: HttpRequest, project_id: int, number: int) -> HttpRe
         "expected": money(expected, batch.project.currency),
         "rejections": plural(n, "rejection"),
     }
-    if not expected:
+    if not expected and not n:
+        said = gettext("Proposal %(batch)s is approved: nothing is to be paid.")
+    elif not expected:
         said = gettext("Proposal %(batch)s is approved: %(rejections)s.")
     elif n:
         said = gettext(

@@ -45,7 +45,12 @@ def pay(world: World, *lines: ProposedLine) -> None:
         ),
         Decimal(0),
     )
-    payouts.approve_payout(by=world.manager, batch=batch, expected_total=total)
+    payouts.approve_payout(
+        by=world.manager,
+        batch=batch,
+        expected_total=total,
+        rejections=payouts.count_rejections(batch),
+    )
 
 
 @pytest.fixture

@@ -56,7 +56,10 @@ def propose(world: World, *lines: ProposedLine) -> PayoutBatch:
 def approved(world: World, *lines: ProposedLine) -> PayoutBatch:
     batch = propose(world, *lines)
     return payouts.approve_payout(
-        by=world.manager, batch=batch, expected_total=payouts.total(batch)
+        by=world.manager,
+        batch=batch,
+        expected_total=payouts.total(batch),
+        rejections=payouts.count_rejections(batch),
     )
 
 

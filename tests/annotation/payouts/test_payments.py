@@ -56,7 +56,12 @@ def approve(world: factories.World, visits: list[Visit], **line: Any) -> list[Pa
     task = visits[0].recruitment.task
     lines = [payouts.ProposedLine(visit.assignment_id, **line) for visit in visits]
     batch = payouts.propose_payout(by=world.requester, task=task, key=uuid4(), lines=lines)
-    payouts.approve_payout(by=world.manager, batch=batch, expected_total=payouts.total(batch))
+    payouts.approve_payout(
+        by=world.manager,
+        batch=batch,
+        expected_total=payouts.total(batch),
+        rejections=payouts.count_rejections(batch),
+    )
     return list(Payment.objects.filter(line__batch=batch))
 
 

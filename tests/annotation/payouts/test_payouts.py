@@ -53,7 +53,12 @@ def propose(
 
 def approve(world: World, batch: PayoutBatch, total: str, **more: object) -> PayoutBatch:
     more.setdefault("by", world.manager)
-    return payouts.approve_payout(batch=batch, expected_total=Decimal(total), **more)
+    return payouts.approve_payout(
+        batch=batch,
+        expected_total=Decimal(total),
+        rejections=payouts.count_rejections(batch),
+        **more,
+    )
 
 
 def submitted(world: World, worker: Membership | None = None) -> Assignment:

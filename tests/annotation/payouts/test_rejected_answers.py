@@ -42,7 +42,12 @@ def reject(world: World, *done: Assignment, leave_out: bool, collect_again: bool
         by=world.requester, task=world.task, key=uuid.uuid4(), lines=lines
     )
     assert counting(*done) == 4 * len(done)  # a proposal alone changes nothing
-    payouts.approve_payout(by=world.manager, batch=batch, expected_total=Decimal(0))
+    payouts.approve_payout(
+        by=world.manager,
+        batch=batch,
+        expected_total=Decimal(0),
+        rejections=payouts.count_rejections(batch),
+    )
 
 
 def overturn(world: World, done: Assignment) -> None:
@@ -142,7 +147,9 @@ def test_rejected_and_removed_answers_count_again_only_once_both_are_taken_back(
                     )
                 ],
             )
-            payouts.approve_payout(by=world.manager, batch=batch, expected_total=Decimal(0))
+            payouts.approve_payout(
+                by=world.manager, batch=batch, expected_total=Decimal(0), rejections=1
+            )
         assert counting(done) == 0
         if rejected_first:
             overturn(world, done)

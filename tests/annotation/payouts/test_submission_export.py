@@ -22,7 +22,13 @@ from annotation.models import (
     Visit,
 )
 from annotation.payouts.actions.payments import mark_sent
-from annotation.payouts.actions.proposals import ProposedLine, approve_payout, propose_payout, total
+from annotation.payouts.actions.proposals import (
+    ProposedLine,
+    approve_payout,
+    count_rejections,
+    propose_payout,
+    total,
+)
 from annotation.payouts.actions.rejections import decide_reply
 from annotation.payouts.actions.statements import (
     book_difference,
@@ -76,7 +82,12 @@ def read(world: World, study: Recruitment, text: str) -> Statement:
 def approve(world: World, visits: Sequence[Visit], **line: Any) -> None:
     lines = [ProposedLine(one.assignment_id, **line) for one in visits]  # type: ignore[arg-type]
     batch = propose_payout(by=world.requester, task=world.task, key=uuid.uuid4(), lines=lines)
-    approve_payout(by=world.manager, batch=batch, expected_total=total(batch))
+    approve_payout(
+        by=world.manager,
+        batch=batch,
+        expected_total=total(batch),
+        rejections=count_rejections(batch),
+    )
 
 
 def outcomes(statement: Statement) -> list[str]:

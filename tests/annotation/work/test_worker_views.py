@@ -338,7 +338,7 @@ def test_rejection_has_its_reason_and_one_reply(world: factories.World) -> None:
     batch = payouts.propose_payout(
         by=world.requester, task=world.task, key=uuid.uuid4(), lines=[line]
     )
-    payouts.approve_payout(by=world.manager, batch=batch, expected_total=Decimal(0))
+    payouts.approve_payout(by=world.manager, batch=batch, expected_total=Decimal(0), rejections=1)
     client = signed_in(world.worker)
     assert reason in client.get(reverse("work_earnings")).content.decode()
     done.refresh_from_db()

@@ -132,7 +132,7 @@ def test_rejected_work_is_in_no_hourly_pay(world: World) -> None:
     batch = payouts.propose_payout(
         by=world.requester, task=world.task, key=uuid.uuid4(), lines=[line]
     )
-    payouts.approve_payout(by=world.manager, batch=batch, expected_total=Decimal(0))
+    payouts.approve_payout(by=world.manager, batch=batch, expected_total=Decimal(0), rejections=1)
     assert medians() == {Decimal("12.00")}
 
 
@@ -150,7 +150,7 @@ def test_a_rejection_costs_nothing(world: World) -> None:
     batch = payouts.propose_payout(
         by=world.requester, task=world.task, key=uuid.uuid4(), lines=[line]
     )
-    payouts.approve_payout(by=world.manager, batch=batch, expected_total=Decimal(0))
+    payouts.approve_payout(by=world.manager, batch=batch, expected_total=Decimal(0), rejections=1)
     assert facts(world).spent == 0
 
 
@@ -360,7 +360,7 @@ def test_a_reply_to_a_rejection_is_listed_for_who_may_answer_it(world: World) ->
     batch = payouts.propose_payout(
         by=world.requester, task=world.task, key=uuid.uuid4(), lines=[line]
     )
-    payouts.approve_payout(by=world.manager, batch=batch, expected_total=Decimal(0))
+    payouts.approve_payout(by=world.manager, batch=batch, expected_total=Decimal(0), rejections=1)
     rejection = Rejection.objects.get()
     reply_to_rejection(by=one.worker.user, rejection=rejection, text="I answered it all.")
     url = reverse("rejection_list", args=[world.project.pk])

@@ -79,6 +79,7 @@ class History:
             by=self.world.manager,
             batch=batch,
             expected_total=sum((one.base + one.bonus for one in paid), Decimal(0)),
+            rejections=len(going) - len(paid),
             line_ids=[one.pk for one in going],
         )
         self.open.remove(batch)

@@ -25,6 +25,7 @@ from annotation.models import (
 from annotation.payouts.actions.proposals import (
     ProposedLine,
     approve_payout,
+    count_rejections,
     decide_reply,
     propose_payout,
     reply_to_rejection,
@@ -63,7 +64,12 @@ def propose(world: World, *ids: int, **line: Any) -> PayoutBatch:
 
 def approve(world: World, *ids: int, **line: Any) -> PayoutBatch:
     batch = propose(world, *ids, **line)
-    return approve_payout(by=world.manager, batch=batch, expected_total=total(batch))
+    return approve_payout(
+        by=world.manager,
+        batch=batch,
+        expected_total=total(batch),
+        rejections=count_rejections(batch),
+    )
 
 
 REJECT = {"decision": "reject", "reason_code": "not_followed", "reason": REJECTION}

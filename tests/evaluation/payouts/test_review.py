@@ -291,7 +291,7 @@ def test_a_reply_is_answered_on_the_page_of_rejections(world: World) -> None:
     batch = payouts.propose_payout(
         by=world.requester, task=world.task, key=uuid.uuid4(), lines=[line]
     )
-    payouts.approve_payout(by=world.manager, batch=batch, expected_total=Decimal(0))
+    payouts.approve_payout(by=world.manager, batch=batch, expected_total=Decimal(0), rejections=1)
     rejection = Rejection.objects.get()
     payouts.reply_to_rejection(by=world.worker.user, rejection=rejection, text="Please read q-1.")
     manager, page = client(world.manager), url("rejection_list", world)

@@ -11,7 +11,13 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Assignment, LedgerEntry, PayoutBatch, Rejection
-from annotation.payouts.actions.proposals import ProposedLine, approve_payout, propose_payout, total
+from annotation.payouts.actions.proposals import (
+    ProposedLine,
+    approve_payout,
+    count_rejections,
+    propose_payout,
+    total,
+)
 from annotation.payouts.actions.rejections import decide_reply, reply_to_rejection
 from crowdqc.errors import NotAllowed
 from tests.support import factories
@@ -68,7 +74,12 @@ def test_one_reason_rejects_several_whose_replies_are_their_own(world: World) ->
     batch = PayoutBatch.objects.get()
     with pytest.raises(NotAllowed):  # two people
         approve_payout(by=world.requester, batch=batch, expected_total=total(batch))
-    approve_payout(by=world.manager, batch=batch, expected_total=total(batch))
+    approve_payout(
+        by=world.manager,
+        batch=batch,
+        expected_total=total(batch),
+        rejections=count_rejections(batch),
+    )
     rows = list(Rejection.objects.order_by("assignment"))
     assert [row.assignment_id for row in rows] == [one.pk for one in works[:2]]
     assert {(row.reason_code, row.reason) for row in rows} == {("guessing", REJECTION)}
@@ -128,7 +139,12 @@ def test_the_review_shows_rejections_and_leads_to_one_reason_for_those_ticked(
     first = factories.claim_and_submit(world.task, worker)
     lines = [ProposedLine(first.pk, "reject", reason_code="other", reason=REJECTION)]
     batch = propose_payout(by=world.requester, task=world.task, key=uuid.uuid4(), lines=lines)
-    approve_payout(by=world.manager, batch=batch, expected_total=total(batch))
+    approve_payout(
+        by=world.manager,
+        batch=batch,
+        expected_total=total(batch),
+        rejections=count_rejections(batch),
+    )
     other = factories.make_task(world.project, 1)
     works = [factories.claim_and_submit(other, worker), factories.claim_and_submit(other)]
     client = Client()

@@ -153,7 +153,12 @@ def settle(world: World, paid: Assignment, refused: Assignment) -> None:
         batch = payouts.propose_payout(
             by=world.requester, task=one.task, key=uuid.uuid4(), lines=[line]
         )
-        payouts.approve_payout(by=world.manager, batch=batch, expected_total=payouts.total(batch))
+        payouts.approve_payout(
+            by=world.manager,
+            batch=batch,
+            expected_total=payouts.total(batch),
+            rejections=payouts.count_rejections(batch),
+        )
     rejection = Rejection.objects.get()
     rejections.reply_to_rejection(
         by=refused.worker.user,
