@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from evaluation.models import AdaptivePlan
 from evaluation.replacement import dataset
 from evaluation.replacement.dataset import ChoicesDataset
 from evaluation.runs.adapters import adapter_of
+from evaluation.runs.planning.price import Answers, price_of
 
 UNSURE, RANDOM = "unsure", "random"
 WAYS = {UNSURE: active.MIX, RANDOM: 1.0}  # the share of the equal chance in each
@@ -205,14 +205,18 @@ def may_trust(task: Task, field: ChoiceField) -> bool:
 
 
 def cost_of(task: Task, wanted: int) -> dict[str, Any]:
-    """Answers and pay of so many items, by the version in force."""
+    """Answers, and at most the assignments, pay and cost of so many items, by the version in force.
+
+    The cost holds the platform's fee; bonuses are in none of them.
+    """
     version = task.current
     assert version is not None  # noqa: S101 (candidates refuses others)
-    answers = wanted * version.redundancy
-    assignments = math.ceil(answers / max(version.items_per_assignment, 1))
+    price, more = price_of(task, version), Answers.fill_items(version.redundancy, wanted)
+    assignments = price.assignments(more)
     return {
-        "answers": answers,
+        "answers": more.n,
         "assignments": assignments,
-        "pay": (version.pay or Decimal(0)) * assignments,
+        "pay": price.pay * assignments,
+        "cost": price.cost(more),
         "redundancy": version.redundancy,
     }

@@ -363,7 +363,11 @@ def _absences(events: Sequence[Event]) -> tuple[float, list[int], float]:
             else:
                 total += gone
     if since is not None:
-        total += events[-1]["time"] - since
+        gone = events[-1]["time"] - since
+        if gone < TURN_MS:
+            starts.pop()  # the page was closed, or submitted, and the log ends
+        else:
+            total += gone
     return total / 1000, starts, idle / 1000
 
 

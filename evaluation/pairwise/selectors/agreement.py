@@ -40,6 +40,7 @@ from evaluation.pairwise.selectors.trust import (
     graph_words,
     note_of,
     order_facts,
+    reads_crossfit,
     recipe,
     trust_notes,
 )
@@ -378,12 +379,13 @@ def _look_at_worker(
             action=action,
             name=worst.name,
         )
+    crossed = reads_crossfit(reading)
     return MESSAGES.find(
         "read_votes_agreement",
         action=action,
         name=worst.name,
-        start=score(reading.crossfit, 2),
-        without=score(worst.cross, 2),
+        start=score(reading.crossfit if crossed else reading.raw, 2),
+        without=score(worst.cross if crossed else worst.alpha, 2),
     )
 
 

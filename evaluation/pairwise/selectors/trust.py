@@ -37,6 +37,7 @@ STRENGTHS = (
 )
 WEAKEST = gettext_lazy("Judges hardly agree: %(value)s.")
 NOISE = 0.05  # alpha of shuffled votes from which a correction is called circular outright
+MOST_THIN = 0.5  # share of pairs with fewer than three votes that a cross-fit figure bears
 MUCH = 0.1  # share of votes removed that is worth a warning
 Row = Mapping[str, Any]
 
@@ -90,11 +91,20 @@ def strength_of(alpha: float) -> Words:
     return next((said for limit, said in STRENGTHS if alpha >= limit), WEAKEST)
 
 
+def reads_crossfit(mean: Figures) -> bool:
+    """Whether the cross-fit figure is the one to be read: it has an interval, and votes enough.
+
+    Where most pairs have fewer than three votes left it says less than the raw one.
+    """
+    known = None not in (mean.crossfit, mean.corrected, mean.cross_low, mean.cross_high)
+    return known and (mean.thin or 0.0) <= MOST_THIN
+
+
 def agreement_in_words(mean: Figures | None) -> str:
     """The header's last sentence: how strong agreement is, by the figure to be read."""
     if mean is None or mean.raw is None:
         return _("No agreement can be computed.")
-    known = mean.crossfit is not None and mean.corrected is not None
+    known = reads_crossfit(mean)
     honest = mean.crossfit if known and mean.crossfit is not None else mean.raw
     low, high = (mean.cross_low, mean.cross_high) if known else (mean.low, mean.high)
     told = {"value": score(honest, 2)}
@@ -111,8 +121,7 @@ def agrees_enough(mean: Figures | None) -> bool:
     """Whether the whole interval of the figure to be read allows tentative conclusions."""
     if mean is None:
         return False
-    known = mean.crossfit is not None and mean.corrected is not None
-    low = mean.cross_low if known else mean.low
+    low = mean.cross_low if reads_crossfit(mean) else mean.low
     return low is not None and low >= TENTATIVE
 
 
@@ -161,6 +170,9 @@ def _cost(mean: Figures) -> Note:
 
 def _use(mean: Figures, lines: Sequence[Figures]) -> Note:
     """Say which figure to read, and how it differs from the raw one, in plain words."""
+    if not reads_crossfit(mean):
+        why = _("Too few votes are left for a cross-fit one.")
+        return Note("accent", _("Read the raw figure: %(raw)s.") % {"raw": score(mean.raw, 2)}, why)
     apart = (mean.crossfit or 0.0) - (mean.raw or 0.0)
     told = {
         "cross": score(mean.crossfit, 2),

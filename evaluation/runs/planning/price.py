@@ -6,11 +6,18 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from django.utils.translation import gettext as _
 
-from annotation.authoring.selectors.cost import add_fee, fee_percents, most_assignments
+from annotation.authoring.selectors.cost import (
+    add_fee,
+    documents_of,
+    fee_percents,
+    most_assignments,
+    shown_items,
+)
 from annotation.authoring.selectors.forecast import read_paces
 from annotation.models import Task, TaskVersion
 from crowdqc.money import as_decimal, round_money
@@ -53,6 +60,7 @@ class Price:
     currency: str
     a_day: float  # planned, else of late, by whole assignments; 0 where that is unknown
     is_planned: bool = False
+    by_document: Fraction | None = None  # assignments an answer, where they end with documents
 
     @property
     def pay_per_answer(self) -> Decimal:
@@ -67,6 +75,8 @@ class Price:
 
     def assignments(self, more: Answers) -> int:
         """Return the most assignments that so many answers take, where some are short."""
+        if self.by_document is not None:
+            return math.ceil(more.n * self.by_document)
         return most_assignments(
             more.n,
             items=more.items,
@@ -136,6 +146,8 @@ def price_of(task: Task, version: TaskVersion) -> Price:
     """Return the price of a version, with the highest fee of the task's open recruitments."""
     # By whole assignments: counting a week's answers took a third of a large board's time.
     pace = task.planned_per_day or read_paces([task]).get(task.pk, 0.0)
+    documents = documents_of([task], {task.pk: version}).get(task.pk, 0)
+    items = shown_items(task.items.filter(expected__isnull=True)).count() if documents else 0
     return Price(
         pay=version.pay,
         per_assignment=version.items_per_assignment,
@@ -143,4 +155,5 @@ def price_of(task: Task, version: TaskVersion) -> Price:
         currency=task.project.currency,
         a_day=pace * version.items_per_assignment,
         is_planned=task.planned_per_day is not None,
+        by_document=Fraction(documents, items) if items else None,
     )

@@ -37,6 +37,7 @@ from tests.support.factories import (
     make_world,
 )
 from tests.support.studies.labels import make_labels
+from tests.support.studies.ratings import make_documents
 
 pytestmark = pytest.mark.django_db
 
@@ -113,17 +114,6 @@ def test_the_cost_holds_the_fee_of_the_platform_and_what_is_left_of_the_budget(
     assert later.budget_left == Decimal("8.50") - found.total
 
 
-def test_instructions_of_a_template_are_published_only_when_somebody_says_so(world: World) -> None:
-    task = begin_task(by=world.requester, project=world.project, template=get_template("sentiment"))
-    assert publish(world, task) == 422
-    assert publish(world, task, keep="1") == 302
-    other = begin_task(
-        by=world.requester, project=world.project, template=get_template("classification")
-    )
-    edit_draft(by=world.requester, task=other, fields={"instructions": "Our own words."})
-    assert publish(world, other) == 302
-
-
 def test_instructions_are_a_templates_until_a_word_of_them_changes() -> None:
     text = next(iter(templates().values())).rules["instructions"]
     assert is_template_text(f"  {text}\r\n")
@@ -131,14 +121,13 @@ def test_instructions_are_a_templates_until_a_word_of_them_changes() -> None:
     assert not is_template_text("")
 
 
-def test_instructions_that_were_kept_once_are_not_asked_for_again(world: World) -> None:
+def test_instructions_of_a_template_are_named_until_they_were_published_once(world: World) -> None:
     task = begin_task(by=world.requester, project=world.project, template=get_template("sentiment"))
     client = signed_in(world.requester)
     where = [task.project_id, task.pk]
     url, build = reverse("task_publish", args=where), reverse("task_build", args=where)
-    missing = [one.part for one in client.get(build).context["missing"]]
-    assert missing == ["text"] and client.post(url).status_code == 422
-    assert client.post(url, {"keep": "1"}).status_code == 302
+    assert client.get(url).context["template_text"] and not client.get(build).context["missing"]
+    assert client.post(url).status_code == 302
     for title in ("Second", "Third"):
         edit_draft(by=world.requester, task=task, fields={"title": title})
         assert not client.get(build).context["missing"]
@@ -146,7 +135,7 @@ def test_instructions_that_were_kept_once_are_not_asked_for_again(world: World) 
         assert client.post(url).status_code == 302
     other = get_template("classification").rules["instructions"]
     edit_draft(by=world.requester, task=task, fields={"instructions": other})
-    assert client.get(url).context["template_text"] and client.post(url).status_code == 422
+    assert client.get(url).context["template_text"]
 
 
 def test_examples_can_be_removed_from_the_dialog_which_is_then_shown_again(world: World) -> None:
@@ -267,15 +256,9 @@ def test_what_must_be_done_first_stands_apart_from_what_may_stay(world: World) -
     )
     url = reverse("task_publish", args=[task.project_id, task.pk])
     html = signed_in(world.requester).get(url).content.decode()
-    required, optional = (
-        html.partition(f'data-gaps="{kind}"')[2].partition("</ul>")[0]
-        for kind in ("required", "optional")
-    )
-    assert html.index('data-gaps="required"') < html.index('data-gaps="optional"')
-    assert 'name="keep"' in required and "mark-bad" in required
-    assert (
-        'name="keep"' not in optional and optional.count("<li>") > 1 and "mark-bad" not in optional
-    )
+    optional = html.partition('data-gaps="optional"')[2].partition("</ul>")[0]
+    assert optional.count("<li>") > 2 and "mark-bad" not in optional
+    assert 'data-gaps="required"' not in html
 
 
 def test_pay_is_said_for_one_item_and_an_hour_wherever_it_is_typed(world: World) -> None:
@@ -330,6 +313,13 @@ def test_at_most_holds_though_last_assignments_are_short(world: World) -> None:
         limits += [task_row(task).cost_limit, overview.spent + overview.ahead]
     earned = task.assignments.aggregate(s=Sum("pay"))["s"]
     assert {*limits, earned} == {Decimal("4.00")}
+
+
+def test_assignments_that_end_with_documents_cost_as_much_in_the_plan(world: World) -> None:
+    """Four documents of 3 answers, 6 an assignment: each takes one, of 3 workers."""
+    task = make_documents(world.project, 4, settings={"one_document": True})
+    planned = price_of(task, task.version_or_draft()).cost(Answers.fill_items(3, 12))
+    assert {planned, Build(task).cost().cost_limit} == {Decimal("24.00")}
 
 
 def test_no_order_of_workers_takes_more_assignments_than_the_bound() -> None:

@@ -351,6 +351,18 @@ def test_going_from_one_page_to_the_next_is_no_absence() -> None:
     assert log.summarize_streams([first, later]).seconds_away == 20.0
 
 
+def test_closing_the_page_at_the_end_is_no_absence() -> None:
+    """A submit hides the page, and so does closing it; nothing comes after."""
+    events = [
+        {"time": 0, "method": "open", "target": "window"},
+        {"time": 9000, "method": "keydown", "name": "letter"},
+        {"time": 9500, "method": "visibilitychange", "target": "window", "name": "hidden"},
+        {"time": 9510, "method": "visibilitychange", "target": "window", "name": "hidden"},
+    ]
+    found = log.summarize_streams([events])
+    assert (found.focus_losses, found.seconds_away) == (0, 0.0)
+
+
 def test_log_lines_name_each_counted_absence_once() -> None:
     hidden = {"method": "visibilitychange", "name": "hidden", "target": "window"}
     events: list[dict[str, Any]] = [

@@ -57,7 +57,6 @@ def test_a_new_project_leads_by_its_one_primary_button_to_a_published_task(
     expect(page.locator("#part-time")).to_have_attribute("aria-current", "page")
     page.get_by_role("link", name="Publish…").click()
     expect(page.get_by_text("6 example items of the template")).to_be_visible()
-    page.get_by_label("Keep them").check()
     page.locator("dialog").get_by_role("button", name="Publish").click()
     expect(page.locator("#notices")).to_contain_text("It has 6 example items.")
     expect(primary(page)).to_have_text("Invite workers")
@@ -128,7 +127,6 @@ def test_a_sentiment_task_takes_under_eleven_clicks_after_signing_up(
     clicks.press(page.locator("#part-time"))
     saves(page, "Pay per assignment", "1.00")
     clicks.press(page.get_by_role("link", name="Publish…"))
-    clicks.press(page.locator("dialog").get_by_label("Keep them"))
     clicks.press(page.locator("dialog").get_by_role("button", name="Publish for €20.00"))
     expect(page.locator(".state").first).to_contain_text("Open")
     assert Task.objects.get().items.count() == 30

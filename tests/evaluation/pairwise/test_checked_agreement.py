@@ -117,14 +117,15 @@ def test_a_worker_without_whom_the_cross_fit_figure_may_be_the_same_is_not_named
     assert "No single worker" not in unknown and not advised_votes(task)
 
 
-def test_agreement_without_a_worker_starts_from_the_figure_that_the_page_says_to_read(
+def test_agreement_without_a_worker_starts_from_the_cross_fit_figure_of_the_page(
     task: Task, checks: Run
 ) -> None:
     make_official(core_of(checks))
     change_figures(checks, low=0.01)
     start = next(row for row in figure(checks, "corrected") if not row["dimension"])["cross_fitted"]
     text = page(task, "pair_agreement")
-    assert f"Read the cross-fit figure: {score(start, 2)}." in text
+    raw = next(row for row in figure(checks, "corrected") if not row["dimension"])["uncorrected"]
+    assert f"Read the raw figure: {score(raw, 2)}." in text  # the other has no interval
     assert f"{score(start + 0.03, 3)} + .030 .010–.050" in text
 
 

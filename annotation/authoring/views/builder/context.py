@@ -30,7 +30,6 @@ from annotation.authoring.views.builder.parts import BuilderState, builder_of
 from annotation.formats.registry import item_format
 from annotation.gallery.templates import is_unconfirmed_text
 from annotation.models import ItemGroup, Role, Task, User
-from annotation.task_types.missing import Missing
 from crowdqc.errors import Invalid
 from crowdqc.numbers import count, several
 
@@ -51,9 +50,6 @@ def context_of(access: Access, task: Task, place: BuilderState) -> dict[str, Any
     build = Build(task)
     builder = builder_of(task, build.version)
     missing, part = build.missing(), builder.parts[place.part]
-    template_text = is_unconfirmed_text(build.version)
-    if template_text:
-        missing.append(Missing(_("The instructions are still the template’s"), "text"))
     shown = builder.shown(build, place)
     return {
         "access": access,
@@ -75,7 +71,7 @@ def context_of(access: Access, task: Task, place: BuilderState) -> dict[str, Any
         "builder_template": build.type.builder_template,
         "preview": True,
         **shown,
-        "template_text": template_text,
+        "template_text": is_unconfirmed_text(build.version),
         "import_kind": item_format(build.type.imports_of(build.version.settings)),
         **({"known": KnownBuild(build)} if place.part == "known" else {}),
         **(count_examples(task, build.version) if build.is_draft else {}),

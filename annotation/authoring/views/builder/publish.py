@@ -30,9 +30,9 @@ from crowdqc.numbers import plural
 def task_publish(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Show what publishing comes to; a POST freezes the draft and opens the task with it.
 
-    ``discard`` throws the draft away instead; ``keep`` says that the instructions of a template
-    are to stay as they are. ``pay`` and ``redundancy`` are changed first; ``look`` shows what that
-    comes to, and so does a POST whose ``total`` is not what publishing costs.
+    ``discard`` throws the draft away instead. ``pay`` and ``redundancy`` are changed first;
+    ``look`` shows what that comes to, and so does a POST whose ``total`` is not what publishing
+    costs.
     """
     access, task = find(request, project_id, task_id)
     if request.method != "POST":
@@ -66,8 +66,6 @@ def _not_yet(request: HttpRequest, access: Access, task: Task) -> HttpResponse |
     if shown is not None and shown != str(found.total):
         return _dialog(request, access, task, status=422, changed=True)
     if found.rewording.answers and wording not in tasks.Wording.values:
-        return _dialog(request, access, task, status=422)
-    if is_unconfirmed_text(build.version) and "keep" not in request.POST:
         return _dialog(request, access, task, status=422)
     return None
 
