@@ -15,7 +15,7 @@ from annotation.authoring.selectors.progress import submitted_work
 from annotation.authoring.selectors.tasks import TaskRow
 from annotation.models import Assignment, Task
 from annotation.models.tasks import TaskState
-from crowdqc.numbers import count, decimal, short_date
+from crowdqc.numbers import count, decimal, plural, short_date
 
 MIN_ASSIGNMENTS = 5  # of the last days, below which their pace says nothing of the next ones
 DAYS = 7  # that the pace is measured over, at most
@@ -28,17 +28,19 @@ class Forecast:
 
     ``left`` assignments are missing. ``pace``: submitted per day of late; 0 where they were fewer
     than ``MIN_ASSIGNMENTS``. ``planned`` per day, with the end that this leads to; 0: no plan.
+    ``more_workers`` must come before an item can have all its answers.
     """
 
     left: int = 0
     pace: float = 0.0
     planned: int = 0
     planned_end: dt.date | None = None
+    more_workers: int = 0
 
     @property
     def end(self) -> dt.date | None:
         """The day on which nothing is left at the pace of late; None if that is unknown."""
-        if not self.left or not self.pace:
+        if not self.left or not self.pace or self.more_workers:
             return None
         days = math.ceil(self.left / self.pace)
         return timezone.localdate() + dt.timedelta(days=days) if days < MOST_DAYS else None
@@ -50,6 +52,7 @@ class Forecast:
             "pace": pace_in_words(self.pace),
             "plan": count(self.planned),
             "least": count(MIN_ASSIGNMENTS),
+            "workers": plural(self.more_workers, "more worker"),
             "end": short_date(self.end) if self.end else "",
             "planned_end": short_date(self.planned_end) if self.planned_end else "",
         }
@@ -62,6 +65,8 @@ class Forecast:
             if not self.planned_end:
                 return _("assignments a day; forecast after %(least)s in a week")
             return _("plan: %(plan)s a day, done on %(planned_end)s; forecast after %(least)s")
+        if self.more_workers:
+            return _("pace: %(pace)s assignments a day; %(workers)s needed")
         if not self.end:
             return _("pace: %(pace)s assignments a day")
         if self.planned_end in (None, self.end):
@@ -88,12 +93,14 @@ def forecasts(left: Mapping[Task, int]) -> dict[int, Forecast]:
         task: number for task, number in left.items() if number and task.state == TaskState.OPEN
     }
     paces, ends = read_paces(running), _planned_ends(running)
+    lacking = _more_workers([task for task in running if task.pk in paces])
     return {
         task.pk: Forecast(
             running.get(task, 0),
             paces.get(task.pk, 0.0),
             task.planned_per_day or 0,
             ends.get(task.pk),
+            lacking.get(task.pk, 0),
         )
         for task in left
     }
@@ -118,6 +125,23 @@ def read_paces(tasks: Collection[Task]) -> dict[int, float]:
         task: n / (DAYS if is_older else max(1.0, (now - first) / dt.timedelta(days=1)))
         for task, n, first, is_older in rows
         if n >= MIN_ASSIGNMENTS
+    }
+
+
+def _more_workers(tasks: Collection[Task]) -> dict[int, int]:
+    """How many workers each task needs beside those who answered, where they are too few.
+
+    Nobody answers an item twice, so fewer people than answers per item never complete one. Where
+    each takes one assignment, the pace is that of people who come, and more will.
+    """
+    if not tasks:
+        return {}
+    rows = submitted_work(tasks).values_list("task", "task__current__redundancy")
+    counted = rows.annotate(people=Count("worker", distinct=True), n=Count("pk"))
+    return {
+        task: needed - people
+        for task, needed, people, n in counted
+        if people < needed and n >= 2 * people
     }
 
 

@@ -72,6 +72,18 @@ def test_a_task_that_nobody_works_on_is_not_promised_by_the_pace_of_another(
     assert overview.last_day(overview.facts(access)) is None
 
 
+def test_two_workers_who_took_all_they_may_promise_no_day_for_three_answers(world: World) -> None:
+    task = factories.make_task(world.project, n=6, redundancy=3, items_per_assignment=2)
+    workers = [factories.make_worker(world.project) for _ in range(2)]
+    for worker in workers * 3:
+        factories.claim_and_submit(task, worker)
+    found = forecast(task)
+    assert (found.left, found.more_workers, found.end) == (3, 1, None)
+    assert "1 more worker needed" in found.sentence
+    factories.claim_and_submit(task)
+    assert (forecast(task).more_workers, forecast(task).end is None) == (0, False)
+
+
 def test_the_end_at_the_pace_of_late_stands_beside_the_planned_one(world: World) -> None:
     submit(world.task, 2.0, 1.5, 1.2, 1.0, 0.5, 0.1)
     today = timezone.localdate()
