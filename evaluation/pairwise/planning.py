@@ -355,7 +355,10 @@ def start_in_words(found: Measured, run: int, usual: Mapping[str, Any]) -> PlanS
         % told
     ]
     start = start_of(found)
-    choices = [(start, _("As measured: %(gap)s"))]
+    is_cut = start != round(found.gap, 2)
+    choices = [
+        (start, _("Nearest that is simulated: %(gap)s") if is_cut else _("As measured: %(gap)s"))
+    ]
     if found.low <= 0:
         said.append(
             _(

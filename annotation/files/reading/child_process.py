@@ -35,6 +35,8 @@ from crowdqc.errors import Invalid
 LOCALE = Path(__file__).resolve().parents[3] / "locale"
 LOOKED = 10  # rows in which the names of the columns are looked for
 SHEETS = ((2, 2), (2, 1), (1, 1))  # rows, and values in each, that a sheet should have
+MIN_ALIKE = 2  # columns that sheets must share to be one table
+MOST_SHEETS = 200  # that are looked at
 BATCH = 500  # rows that are unpacked at a time
 
 
@@ -74,59 +76,91 @@ def _read_workbook(limits: Limits, memory: int) -> None:
         write_line({"wrong": wrong, "mend": _("Save it again, or as CSV (UTF-8).")})
 
 
+class _Sheet:
+    """A sheet of a workbook: the names of its columns, and its rows below them."""
+
+    def __init__(self, book: Any, name: str) -> None:
+        self.name, sheet = name, book.get_sheet_by_name(name)
+        self._rows = _filled_rows(sheet)
+        self._looked = list(islice(self._rows, LOOKED))
+        filled = [row for _, row in self._looked]
+        self.titles = _title_rows(filled)
+        self.begins, head = self._looked[self.titles] if filled else (0, [])
+        columns = [_cell_text(cell).strip() for cell in head]
+        below = filled[self.titles + 1] if len(filled) > self.titles + 1 else []
+        places = (at for row in (head, below) for at, cell in enumerate(row, 1) if cell != "")
+        width = max(places, default=0)
+        self.columns = (columns + [""] * width)[:width]
+        self.merged = _Merged(sheet, self.begins, width)
+
+    def has(self, rows: int, width: int) -> bool:
+        """Whether so many of the first rows have so many values."""
+        wide = (sum(cell != "" for cell in row) >= width for _, row in self._looked)
+        return sum(wide) >= rows
+
+    def below(self) -> Iterator[tuple[int, list[str]]]:
+        """Rows below the names of the columns as texts, with their numbers; none empty."""
+        width = len(self.columns)
+        for number, row in chain(self._looked[self.titles + 1 :], self._rows):
+            texts = [_cell_text(cell) for cell in row[:width]]
+            texts += [""] * (width - len(texts))
+            if any(texts):
+                self.merged.fill(number, texts)
+                yield number, texts
+
+
 def _read_sheet(book: Any, limits: Limits) -> None:
     """The first sheet with a table, else the first with rows, or else the first with a value.
 
     A table has two rows with two values or more. Cells that are merged downwards hold their value
-    in each row.
+    in each row. Further sheets with the same columns are read below it, each row with the name of
+    its sheet.
     """
     names = book.sheet_names
-    for name, least, width in [(name, *wanted) for wanted in SHEETS for name in names]:
-        sheet = book.get_sheet_by_name(name)
-        rows = _filled_rows(sheet)
-        looked = list(islice(rows, LOOKED))
-        if sum(sum(cell != "" for cell in row) >= width for _, row in looked) >= least:
-            break
-    else:
+    wanted = ((name, *least) for least in SHEETS for name in names)
+    found = next((one for name, *least in wanted if (one := _Sheet(book, name)).has(*least)), None)
+    if found is None:
         raise Invalid(
             _("The workbook holds no rows."), fields={"file": _("Choose a file with rows.")}
         )
-    titles = _title_rows([row for _, row in looked])
-    begins, head = looked[titles]
-    columns = [_cell_text(cell).strip() for cell in head]
-    below = looked[titles + 1][1] if len(looked) > titles + 1 else []
-    width = max((at for row in (head, below) for at, cell in enumerate(row, 1) if cell != ""))
-    columns = (columns + [""] * width)[:width]
-    check_columns(width, limits)
-    check_names(columns)
-    merged = _Merged(sheet, begins, len(columns))
+    check_columns(len(found.columns), limits)
+    check_names(found.columns)
+    sheets = [found, *_alike(book, found)]
     write_line(
         {
-            "columns": columns,
-            "sheet": name,
+            "columns": found.columns,
+            "sheet": found.name,
             "sheets": len(names),
-            "head": begins if titles else 0,
-            "merged": len(merged.below),
+            "stacked": [one.name for one in sheets] if len(sheets) > 1 else [],
+            "head": found.begins if found.titles else 0,
+            "merged": sum(len(one.merged.below) for one in sheets),
         }
     )
-    count = decoded = 0
+    count = decoded = last = 0
     batch: list[tuple[int, list[str]]] = []
-    for number, row in chain(looked[titles + 1 :], rows):
-        texts = [_cell_text(cell) for cell in row[: len(columns)]]
-        texts += [""] * (len(columns) - len(texts))
-        if not any(texts):
-            continue
-        merged.fill(number, texts)
-        count += 1
-        check_rows(count, limits)
-        decoded += sum(map(len, texts))
-        check_decoded(decoded, limits)
-        batch.append((number, texts))
-        if len(batch) == BATCH:
-            write_line(batch)
-            batch = []
+    for sheet in sheets:
+        before = last
+        for number, texts in sheet.below():
+            last = before + number
+            count += 1
+            check_rows(count, limits)
+            decoded += sum(map(len, texts))
+            check_decoded(decoded, limits)
+            batch.append((last, [*texts, sheet.name] if len(sheets) > 1 else texts))
+            if len(batch) == BATCH:
+                write_line(batch)
+                batch = []
     if batch:
         write_line(batch)
+
+
+def _alike(book: Any, first: _Sheet) -> list[_Sheet]:
+    """Further sheets with the columns of the first, all of them named, and rows below."""
+    names = book.sheet_names
+    if len(first.columns) < MIN_ALIKE or not all(first.columns):
+        return []
+    others = (_Sheet(book, name) for name in names[names.index(first.name) + 1 :][:MOST_SHEETS])
+    return [one for one in others if one.columns == first.columns and one.has(2, 1)]
 
 
 class _Merged:

@@ -18,6 +18,9 @@ class Row(NamedTuple):
     values: Mapping[str, str]
 
 
+FILE = "file in archive"  # a column: which of several files or sheets holds a row
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """What is wrong with a row, where, and how to mend it."""

@@ -45,7 +45,7 @@ from annotation.files.reading.limits import (
 )
 from annotation.files.reading.literals import is_printed, json_of_python, read_value
 from annotation.files.reading.recognise import NAMELESS
-from annotation.files.reading.rows import MAX_SHOWN, Problem, Row
+from annotation.files.reading.rows import FILE, MAX_SHOWN, Problem, Row
 from annotation.files.reading.shape import (
     LOOKED,
     SHOWN_DELIMITERS,
@@ -93,7 +93,6 @@ BESIDE = re.compile(
     r"|(?:^|/)columns\.csv$|(?:^|/)licen[cs]e$"
 )
 TABLE = re.compile(r"(?i)\.(?:csv|tsv|jsonl?|ndjson|parquet|arrow|xlsx|ods)$")
-FILE = "file in archive"  # a column: which of several files holds a row
 NAMED = 5  # files that a note lists
 PART = re.compile(r"-\d{5}-of-\d{5}\.(?:parquet|arrow|csv)$")
 UTF_8 = Encoding("utf-8", "UTF-8")

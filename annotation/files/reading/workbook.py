@@ -12,9 +12,11 @@ from django.utils.translation import ngettext
 
 from annotation.files.reading.child import read_apart
 from annotation.files.reading.limits import Limits
+from annotation.files.reading.rows import FILE
 from annotation.files.reading.sources import ZIP, Source
 from crowdqc.numbers import count
 
+NAMED = 5  # sheets that the note lists
 OLD_EXCEL = b"\xd0\xcf\x11\xe0"
 PARTS = {"xl/workbook.xml", "xl/workbook.bin", "content.xml"}  # of XLSX, XLSB and ODS
 
@@ -38,7 +40,18 @@ def read(
         return None
     first, rows = read_apart("workbook", file, limits)
     notes = []
-    if first["sheets"] > 1:
+    columns = first["columns"]
+    if first["stacked"]:
+        columns = [*columns, FILE]
+        told = {"n": len(first["stacked"]), "names": ", ".join(first["stacked"][:NAMED])}
+        notes.append(
+            _(
+                "read from %(n)s sheets, whose rows are numbered on: %(names)s; their names stand "
+                "for the worker or item that no column names"
+            )
+            % told
+        )
+    elif first["sheets"] > 1:
         notes.append(
             _("sheet “%(name)s” of %(n)s is read") % {"name": first["sheet"], "n": first["sheets"]}
         )
@@ -53,7 +66,7 @@ def read(
             )
             % {"n": count(first["merged"])}
         )
-    return first["columns"], "; ".join(notes), ((number, texts) for number, texts in rows)
+    return columns, "; ".join(notes), ((number, texts) for number, texts in rows)
 
 
 def _has_sheets(file: IO[bytes]) -> bool:

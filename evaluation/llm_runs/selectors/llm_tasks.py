@@ -15,6 +15,8 @@ from crowdqc.numbers import NBSP, count, duration, plural
 from evaluation.llm.selectors.models import small
 from evaluation.llm.wording import messages_of
 from evaluation.llm_runs.start import Prepared, ways_of
+from evaluation.methods.replacement.annotator import ITEMS as LEAST_ITEMS
+from evaluation.methods.replacement.method import METHOD as REPLACEMENT
 from evaluation.models import CallState, CallUse, LanguageModel, Run, RunState
 from evaluation.runs import run_types
 from evaluation.runs.adapters import adapter_of
@@ -139,6 +141,14 @@ def shows_ids_only(task: Task) -> bool:
     """Whether no item of a task has a text of its own: a model would read ids."""
     has_text = ~Q(question=F("key")) | Q(chat__isnull=False) | Q(media__isnull=False)
     return task.items.exists() and not task.items.filter(has_text).exists()
+
+
+def items_for_test(task: Task, way: LLMRunSpec) -> int:
+    """The items from which on a model is tested against people, if the task has fewer; else 0."""
+    if not (way.answers_items(task) and run_types.fits(task, REPLACEMENT.slug)):
+        return 0
+    items = task.items.in_version(task.version_or_draft().number).filter(expected__isnull=True)
+    return LEAST_ITEMS if items.count() < LEAST_ITEMS else 0
 
 
 def initial_options(task: Task, method: str, number: str) -> dict[str, Any]:

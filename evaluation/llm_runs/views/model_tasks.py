@@ -81,6 +81,7 @@ def _page(
         "form": form,
         "without": llm_tasks.options_without_model(task),
         "by_ids": llm_tasks.shows_ids_only(task),
+        "test_needs": llm_tasks.items_for_test(task, way),
     }
     if status != 200:  # of the options alone: what was refused stands above the form
         fresh = _form(task, method, request.POST)

@@ -35,6 +35,7 @@ from tests.evaluation.corpora import texts as corpus
 from tests.support import factories
 from tests.support.pages import html_of
 from tests.support.servers.llm import Stub, make_model, serving
+from tests.support.studies.labels import make_labels
 
 pytestmark = pytest.mark.django_db
 SECRET = "sk-thisisneverseen-0123456789"
@@ -439,3 +440,20 @@ def test_every_prompt_is_shown_with_the_places_that_are_filled_in(
     text = page(client, "models_prompts", project.pk)
     assert 'id="judge_text@1"' in text and "{{answer}}" in text
     assert "Filled in always" in text
+
+
+def test_a_test_against_people_that_needs_more_items_is_named_before_a_model_is_paid(
+    stub: Stub,
+) -> None:
+    world = factories.make_world(1)
+    small, large = (make_labels(world.project, [f"Leaf {k}" for k in range(n)]) for n in (12, 30))
+    make_model(world.project, stub.base_url)
+    client = Client()
+    client.force_login(world.project.owner)
+    needs = [
+        client.get(reverse("task_ask", args=[one.project_id, one.pk, "answers"])).context[
+            "test_needs"
+        ]
+        for one in (small, large)
+    ]
+    assert needs == [30, 0]

@@ -434,7 +434,7 @@ def test_each_kind_of_table_has_an_example_that_is_read_whole_and_can_be_scored(
     assert where in html_of(client.get(reverse("score_table")))
     content = client.get(where).content
     shown = html_of(client.get(drop(client, content.decode(), f"{kind}.csv")))
-    assert "Every row can be used." in shown and 'value="score"' in shown
+    assert "Rows with a problem" not in shown and 'value="score"' in shown
     assert ImportFile.objects.get().kind.startswith("label" if kind == "matrix" else kind[:5])
     assert client.get(reverse("score_table_example", args=["views"])).status_code == 404
 

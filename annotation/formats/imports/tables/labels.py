@@ -35,7 +35,6 @@ from annotation.files.reading.recognise import (
     NAMELESS,
     NUMBERED,
     WIDE,
-    WORDS_OF_NAME,
     WORKERS,
     Layout,
     item_by_id,
@@ -45,7 +44,7 @@ from annotation.files.reading.recognise import (
 )
 from annotation.files.reading.rows import Problem
 from annotation.files.reading.tables import UNNAMED
-from annotation.files.reading.values import NUMBER, plain_value
+from annotation.files.reading.values import plain_value
 from annotation.formats.imports.items import made_id
 from annotation.formats.imports.tables.base import (
     DESCRIBE,
@@ -63,6 +62,12 @@ from annotation.formats.imports.tables.base import (
     without_summaries,
 )
 from annotation.formats.imports.tables.composite import columns_of_item
+from annotation.formats.imports.tables.people import (
+    admin_columns,
+    are_new,
+    are_times,
+    person_of_survey,
+)
 from annotation.formats.imports.tables.summaries import is_summary
 from annotation.task_types.labels.fields import MAX_OPTIONS
 from annotation.task_types.scales import MAX_LABEL
@@ -96,7 +101,6 @@ DATE = re.compile(
     rf"(?P<month_first>{'|'.join(MONTHS)})\.?[- ](?P<year>\d{{2}})",
     re.IGNORECASE,
 )
-MOMENT = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}[ T]\d{1,2}:\d{2}")
 SHARED = 5  # items of two workers from which having no label in common says something
 MOST_WORDINGS = 100  # sets of labels that are compared
 RARE = 20  # a spelling is rare that is given so many times less often than its like
@@ -104,24 +108,11 @@ TIMES = (
     *("answered_at", "submitted_at", "timestamp", "created_at", "date", "datetime"),
     *("zeitstempel", "marca temporal", "horodateur"),
 )
-# What LimeSurvey keeps of a response besides the answers, and its ids.
-ADMIN = {
-    *("submitdate", "lastpage", "startlanguage", "seed", "startdate", "datestamp", "ipaddr"),
-    *("refurl", "token", "interviewtime", "grouptime"),
-}
-RESPONSE_IDS = ("id", "token")
-# What forms of Microsoft and Google call the times that they add.
-FORM_TIMES = {
-    *("starttime", "completiontime", "startzeit", "fertigstellungszeit", "abschlusszeit"),
-    *("horadeinicio", "horadefinalización", "heurededébut", "heuredefin"),
-    *("timestamp", "zeitstempel", "marcatemporal", "horodateur"),
-}
 COMMENT = re.compile(
     r"comment|remark|feedback|anything else|kommentar|anmerkung|comentario|observaci|remarque|"
     r"reason|rationale|explanation",
     re.IGNORECASE,
 )
-QUESTION = re.compile(r"\?|\[|\S\s+\S+\s+\S")  # in a name: a question, or three words
 # How often a row occurs, where each pattern of labels has one.
 COUNTS = {
     *("n", "count", "counts", "freq", "frequency", "anzahl", "häufigkeit", "effectif", "nombre"),
@@ -332,7 +323,7 @@ class LabelMatrix(LabelTable):
     def guess(self, columns: Sequence[str], rows: Iterable[Row]) -> dict[str, str]:
         """Guess the columns that name the rows, hold their text, and their known answers."""
         looked = list(itertools.islice(rows, LOOKED_AT))
-        if person := _person_of_survey(columns, looked):
+        if person := person_of_survey(columns, looked):
             return {"worker": person}
         found, turned = _matrix(columns, looked)
         named = guess(columns, self.fields)
@@ -347,7 +338,7 @@ class LabelMatrix(LabelTable):
 
     def fit(self, columns: Sequence[str], rows: Sequence[Row]) -> Fit:
         """A column names the rows, and the others share a few labels."""
-        if person := _person_of_survey(columns, rows):
+        if person := person_of_survey(columns, rows):
             return Fit(True, _("a row for each %(column)s") % {"column": person})
         found, _kind = _matrix(columns, rows)
         # Numbers of all kinds may share values; a file without a header has no other columns.
@@ -455,71 +446,6 @@ class LabelMatrix(LabelTable):
         checked.repeats = Problems(one for line, one in whole.items() if line not in used)
 
 
-def _person_of_survey(columns: Sequence[str], rows: Sequence[Row]) -> str:
-    """The column of a survey that tells people apart, a row being all that one said; "" elsewhere.
-
-    It has times of beginning and end, and columns that share a few labels, more than rows; or it
-    has columns that LimeSurvey or a form of Microsoft or Google adds.
-    """
-    cells = {name: [row.values.get(name, "").strip() for row in rows] for name in columns if name}
-    times = [name for name, given in cells.items() if _are_times(given)]
-    admin, begun = _admin_columns(columns), _form_times(columns, times)
-    ids = [name for one in RESPONSE_IDS for name in columns if _code_of(name) == one]
-    names = [named_column(columns, WORKERS)] if begun else []
-    names += ids if admin else [named_column(columns, ITEMS)]
-    if not named_column(columns, WORKERS):
-        names += [name for name in columns if _are_codes(cells.get(name, ()))] if begun else []
-        names += begun[:1]
-    person = next((name for name in names if name and _are_new(cells[name])), "")
-    if not person or not (admin or begun or len(times) > 1):
-        return ""
-    aside = {person, *times, *admin}
-    held = {name: set(cells[name]) - {""} for name in cells if name not in aside}
-    count = Counter(label for mine in held.values() for label in mine)
-    asked = [name for name, mine in held.items() if mine and all(count[one] > 1 for one in mine)]
-    labels = set[str]().union(*(held[name] for name in asked))
-    filled = sum(map(bool, itertools.chain.from_iterable(cells[name] for name in asked)))
-    least = 1 if admin or begun else len(rows)
-    is_survey = len(asked) > least and len(rows) > 1 and 2 <= len(labels) <= filled // 4
-    return person if is_survey else ""
-
-
-def _are_codes(cells: Sequence[str]) -> bool:
-    """Whether cells are names or initials of people: short, no numbers, all different."""
-    return (
-        _are_new(cells)
-        and not _are_times(cells)
-        and all(len(cell.split()) <= WORDS_OF_NAME and len(cell) <= MAX_ID for cell in cells)
-        and not all(NUMBER.fullmatch(cell) for cell in cells)
-    )
-
-
-def _form_times(columns: Sequence[str], times: Sequence[str]) -> list[str]:
-    """The times that a form adds: of beginning and end, or first that of a row of questions."""
-    named = [name for name in times if same_name(name) in FORM_TIMES]
-    asked = [name for name in columns if name and name not in times]
-    questions = [name for name in asked if QUESTION.search(name)]
-    is_asked = columns[:1] == named[:1] != [] and len(questions) > len(asked) / 2
-    return named if len(named) > 1 or is_asked else []
-
-
-def _code_of(name: str) -> str:
-    """The code before the text of a question in LimeSurvey: ``q1`` of ``Q1. How was it?``."""
-    return name.partition(". ")[0].strip().casefold()
-
-
-def _admin_columns(columns: Iterable[str]) -> list[str]:
-    """The columns that LimeSurvey adds to those of the questions; [] in other files."""
-    found = [name for name in columns if _code_of(name) in ADMIN]
-    return found if len(found) > 1 else []
-
-
-def _are_times(cells: Iterable[str]) -> bool:
-    """Whether a column holds dates with the time of day, and nothing else."""
-    given = [cell for cell in map(str.strip, cells) if cell]
-    return bool(given) and all(map(MOMENT.match, given))
-
-
 def _matrix(columns: Sequence[str], rows: Iterable[Row]) -> tuple[Layout | None, bool]:
     """The layout of a matrix, and whether its rows are workers; None where it is none."""
     usual = {same_name(name) for name in WORKERS}
@@ -546,7 +472,7 @@ def _matrix(columns: Sequence[str], rows: Iterable[Row]) -> tuple[Layout | None,
     if turned:
         return replace(found, item=worker), True
     aside = [*(name for name in columns if name in beside and name not in aside), *aside]
-    texts_of = [name for name in aside if _are_new(row.values.get(name, "") for row in looked)]
+    texts_of = [name for name in aside if are_new(row.values.get(name, "") for row in looked)]
     if not found.item and texts_of:  # a text names its row where nothing else does
         return replace(found, item=texts_of[0]), False
     return found, _counts_workers(found, looked)
@@ -595,12 +521,6 @@ def _described(cells: Mapping[str, set[str]]) -> set[str]:
     }
 
 
-def _are_new(values: Iterable[str]) -> bool:
-    """Whether each value is there and stands in no other row."""
-    given = [value.strip() for value in values]
-    return all(given) and len(set(given)) == len(given)
-
-
 def _is_text(name: str, rows: Sequence[Row]) -> bool:
     """Whether a column describes the items: nearly each value is another one, of several words."""
     values = [value for row in rows if (value := row.values.get(name, "").strip())]
@@ -619,13 +539,13 @@ def _label_columns(rows: Iterable[Row], read: set[str]) -> tuple[set[str], list[
         for column, label in row.values.items():
             if column and column not in read and len(values[column]) <= MAX_OPTIONS:
                 values[column].add(plain_value(label if label.strip() not in NA else ""))
-    beside = _beside(values) | set(_admin_columns(values))
+    beside = _beside(values) | set(admin_columns(values))
     aside = [name for name in values if name in beside]
     unlabelled = {name for name, mine in values.items() if mine - {""} == {"*"}}
     values = {
         name: mine - {"", "*"}
         for name, mine in values.items()
-        if mine - {"", "*"} and not _are_times(mine) and name not in aside
+        if mine - {"", "*"} and not are_times(mine) and name not in aside
     }
     held = Counter(label for mine in values.values() for label in mine)
     shared = {name for name, mine in values.items() if any(held[label] > 1 for label in mine)}

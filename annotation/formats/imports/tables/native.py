@@ -19,10 +19,18 @@ from django.utils.translation import gettext_noop
 
 from annotation.files.reading.literals import WRAPPED, read_value
 from annotation.files.reading.recognise import ITEMS, LABELS, WORKERS, is_usual, named_column
-from annotation.files.reading.rows import Problem, Row
-from annotation.files.reading.tables import FILE, Event, Table
+from annotation.files.reading.rows import FILE, Problem, Row
+from annotation.files.reading.tables import Event, Table
 from annotation.files.reading.values import as_text
-from annotation.formats.imports.tables import nested, one_hot, pairs, rating_matrix
+from annotation.formats.imports.tables import (
+    choices,
+    nested,
+    one_hot,
+    pairs,
+    rating_matrix,
+    scales,
+    trials,
+)
 from crowdqc.files.json_input import Unreadable
 
 Values = Mapping[str, str]
@@ -49,7 +57,8 @@ def unfold(table: Table) -> Table:
     Several options in a label of JSON are one, and the names of an archive's files are the worker
     or item that no column names.
     """
-    table, rows = nested.peek(_with_form_answers(table))
+    table = trials.leave_out_trials(_with_form_answers(table))
+    table, rows = nested.peek(table)
     if any(WRAPPED.match(said) for row in rows for said in row.values()):
         table = replace(table, events=map(_without_types, table.events))
         table, rows = nested.peek(table)
@@ -61,7 +70,8 @@ def unfold(table: Table) -> Table:
     if is_json or FILE in table.columns or _tool_of(table.columns):
         columns: list[str] = []
         table = replace(table, columns=columns, events=_events(table, columns))
-    return rating_matrix.fold(pairs.fold(table))
+    table = pairs.fold(table, choices.FINDERS, (choices.of_preferences,))
+    return rating_matrix.fold(scales.fold(table))
 
 
 def _without_types(event: Event) -> Event:

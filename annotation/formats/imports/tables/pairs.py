@@ -15,7 +15,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from annotation.files.reading.importer import plain
+from annotation.files.reading.importer import guess, plain
 from annotation.files.reading.limits import check_rows, current
 from annotation.files.reading.literals import read_value
 from annotation.files.reading.recognise import (
@@ -31,7 +31,7 @@ from annotation.files.reading.recognise import (
 from annotation.files.reading.rows import MAX_SHOWN, Problem, Row
 from annotation.files.reading.tables import Event, Table
 from annotation.files.reading.values import NUMBER, TRUTHS, as_text
-from annotation.formats.imports.tables.comparisons import LEFTS
+from annotation.formats.imports.tables.comparisons import ComparisonTable
 from annotation.formats.imports.tables.labels import COMMENT, COUNTS, MAX_NAMED, PEOPLE
 from annotation.formats.imports.winners import winner_of
 from crowdqc.errors import Invalid
@@ -95,9 +95,15 @@ FIRST_TEXT, SECOND_TEXT = (
     tuple(f"{noun}{end}" for noun in ("response", "answer", "output", "text") for end in ends)
     for ends in (("1", "a"), ("2", "b"))
 )
+OF_SIDES = {"winner_model_a", "winner_model_b"}  # a column for each outcome
 OUTCOMES: dict[str, int | str] = {"model_a": 0, "model_b": 1, "tie": TIE, "both_bad": TIE}
+# Keys of experiments: the left and right one of each usual pair, and of two numbers the first.
+KEYS = {
+    **{key: 0 for key in ("f", "q", "z", "s", "d", "arrowleft", "leftarrow", "1", "c1", "key1")},
+    **{key: 1 for key in ("j", "p", "m", "k", "arrowright", "rightarrow", "2", "c2", "key2")},
+}
 MOST_LOOKED = 30  # columns in which two sides and a verdict are looked for
-LEAST_SIDES, LEAST_SHARED = 8, 2  # rows of two sides; names that stand on both
+LEAST_SIDES, LEAST_SHARED = 6, 2  # rows of two sides; names that stand on both
 NAME = re.compile(r"[^<>\n]{1,120}")
 ON_DIAGONAL = {"", "0", "-", "–", "—", "x", "na", "nan"}
 
@@ -115,12 +121,20 @@ class Choices:
     notes: list[str]
     renamed: Mapping[str, str] = field(default_factory=dict)
     adds: tuple[str, ...] = ()  # columns that the pairs have besides
+    keeps_sides: bool = (
+        False  # the file says what stood left; else sides are in turn left and right
+    )
 
 
-def fold(table: Table) -> Table:
+Finder = Callable[[Sequence[str], Sequence[Mapping[str, str]]], Choices | None]
+
+
+def fold(table: Table, first: Sequence[Finder] = (), also: Sequence[Finder] = ()) -> Table:
     """A table of choices between systems as one of two sides; others stay as they are.
 
-    Raises Invalid where a table says less than who preferred what.
+    Finders of ``first`` are tried before those of here, also where two sides are named; those of
+    ``also`` before orders in words. Raises Invalid
+    where a table says less than who preferred what.
     """
     held = list(itertools.islice(table.events, LOOKED_AT))
     rows = [one.values for one in held if isinstance(one, Row)]
@@ -128,13 +142,16 @@ def fold(table: Table) -> Table:
     names = list(table.columns)  # of JSON, those that came up in the rows
     _refuse_counts(names, rows)
     _refuse_criteria(names)
-    if not rows or _called(names, {plain(one) for one in LEFTS}):
+    if not rows:
         return table
     finders = (
-        *(_of_winners, _of_references, _of_numbered, _of_orders, _of_spaced_orders, _of_places),
-        *(_of_ranks, _of_wins, _of_sides),
+        *(_of_winners, _of_references, _of_numbered, _of_orders, *also, _of_spaced_orders),
+        *(_of_places, _of_ranks, _of_wins, _of_sides),
     )
-    found = next(filter(None, (find(names, rows) for find in finders)), None)
+    named = guess(names, ComparisonTable.fields)
+    if named.keys() >= {"model_a", "model_b", "winner"} or named.keys() & OF_SIDES:
+        finders = ()
+    found = next(filter(None, (find(names, rows) for find in (*first, *finders))), None)
     if found is None:
         return table
     table.notes.extend(found.notes)
@@ -161,13 +178,14 @@ def _events(events: Iterator[Event], found: Choices) -> Iterator[Event]:
             shown = event.values.get(column, "")
             yield Problem(event.line, column, shown[:MAX_SHOWN], wrong, _("Left out."))
             continue
-        for pair in pairs:
+        for one in pairs:
             check_rows(count + 1, most)
-            sides = (pair["model_a"], pair["model_b"])[:: -1 if count % 2 else 1]
+            is_turned = count % 2 and not found.keeps_sides
+            sides = (one["model_a"], one["model_b"])[:: -1 if is_turned else 1]
             count += 1
             yield Row(
                 event.line,
-                {**others, **pair, **dict(zip(("model_a", "model_b"), sides, strict=True))},
+                {**others, **one, **dict(zip(("model_a", "model_b"), sides, strict=True))},
             )
 
 
@@ -175,11 +193,13 @@ class Unsaid(Exception):
     """A row names no winner: the column, and the sentence that says so."""
 
 
-def _pair(first: str, second: str, winner: str, **more: str) -> Values:
+def pair(first: str, second: str, winner: str, **more: str) -> Values:
+    """Make a comparison of two, whose winner is one of them or a tie."""
     return {"model_a": first, "model_b": second, "winner": winner, **more}
 
 
-def _called(names: Collection[str], words: Collection[str]) -> str:
+def called(names: Collection[str], words: Collection[str]) -> str:
+    """Return the first column that is called by one of the plain words; "" without."""
     return next((name for name in names if plain(name) in words), "")
 
 
@@ -190,13 +210,6 @@ def _refuse_counts(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> N
         raise Invalid(
             _("%(columns)s count how often each one won.") % {"columns": ", ".join(counts)},
             fields={"file": _("Write a row for each comparison: left, right and winner.")},
-        )
-    best, worst = (_called(names, words) for words in (BEST, WORST))
-    if best and worst:
-        raise Invalid(
-            _("%(best)s and %(worst)s choose from several: these are neither labels nor pairs.")
-            % {"best": best, "worst": worst},
-            fields={"file": _("Write a row for each pair: left, right and winner.")},
         )
 
 
@@ -219,10 +232,10 @@ def _refuse_criteria(names: Sequence[str]) -> None:
 
 def _of_winners(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Choices | None:
     """Columns of a winner and a loser."""
-    won, lost = (_called(names, {plain(one) for one in words}) for words in (WON, LOST))
+    won, lost = (called(names, {plain(one) for one in words}) for words in (WON, LOST))
     if not (won and lost):
         return None
-    draw = _called(names, {plain(one) for one in DRAWS})
+    draw = called(names, {plain(one) for one in DRAWS})
     note = _("%(won)s and %(lost)s are read as the two sides, in turn left and right.")
     notes = [note % {"won": won, "lost": lost}]
     if draw:
@@ -234,7 +247,7 @@ def _of_winners(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Choi
         if meant not in IS_DRAW | NO_DRAW:
             raise Unsaid(draw, _("This is neither true nor false."))
         first, second = row.get(won, ""), row.get(lost, "")
-        yield _pair(first, second, TIE if meant in IS_DRAW else first)
+        yield pair(first, second, TIE if meant in IS_DRAW else first)
 
     return Choices((won, lost, draw), pairs, notes)
 
@@ -266,7 +279,7 @@ def _of_references(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> C
         if chosen is None:
             raise Unsaid(ANSWER, _("Nothing was chosen."))
         judge = {"judge": ", ".join(row.get(name, "") for name in people)} if adds else {}
-        yield _pair(*sides, TIE if isinstance(chosen, str) else sides[chosen], **judge)
+        yield pair(*sides, TIE if isinstance(chosen, str) else sides[chosen], **judge)
 
     return Choices((REFERENCE, OTHER, ANSWER), pairs, notes, {TRIAL: "item"}, adds)
 
@@ -275,10 +288,16 @@ def _of_sides(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Choice
     """Two columns of the same few names, and one that in nearly every row is either or a tie."""
     looked = [name for name in names[:MOST_LOOKED] if not PEOPLE.fullmatch(name.strip())]
     for first, second in itertools.combinations(looked, 2):
-        if not _are_sides([(row.get(first, ""), row.get(second, "")) for row in rows]):
+        opponents = [(row.get(first, ""), row.get(second, "")) for row in rows]
+        if not _are_sides(opponents, 1):
             continue
+        are_shared = _are_sides(opponents, LEAST_SHARED)
         for verdict in (name for name in looked if name not in (first, second)):
             given = [row for row in rows if row.get(verdict, "").strip()]
+            if not are_shared and not all(
+                row[verdict].strip() in (row.get(first), row.get(second)) for row in given
+            ):
+                continue
             won = [_won_by(row, first, second, verdict) for row in given]
             said = sum(one in (0, 1, TIE) for one in won)
             if {0, 1} <= {*won} and said >= MOSTLY * len(given):
@@ -286,7 +305,7 @@ def _of_sides(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Choice
     return None
 
 
-def _are_sides(pairs: Sequence[tuple[str, str]]) -> bool:
+def _are_sides(pairs: Sequence[tuple[str, str]], least_shared: int) -> bool:
     """Whether two columns name opponents: few names, each again, on both sides, never the same."""
     whole = [pair for pair in pairs if all(one.strip() for one in pair)]
     called = {name for pair in whole for name in pair}
@@ -294,7 +313,7 @@ def _are_sides(pairs: Sequence[tuple[str, str]]) -> bool:
     return (
         len(whole) >= max(LEAST_SIDES, MOSTLY * len(pairs))
         and len(called) <= min(MOST_RANKED, len(whole) // LEAST_REPEATS)
-        and len(shared) >= LEAST_SHARED
+        and len(shared) >= least_shared
         and all(first != second for first, second in whole)
         and not all(NUMBER.fullmatch(name) for name in called)
     )
@@ -308,7 +327,7 @@ def _won_by(row: Mapping[str, str], first: str, second: str, verdict: str) -> in
     headers = (plain(first), plain(second))
     if plain(said) in headers:
         return headers.index(plain(said))
-    return OUTCOMES.get(winner_of(said))
+    return OUTCOMES.get(winner_of(said), KEYS.get(plain(said)))
 
 
 def _as_sides(first: str, second: str, verdict: str) -> Choices:
@@ -320,14 +339,14 @@ def _as_sides(first: str, second: str, verdict: str) -> Choices:
         if won is None:
             raise Unsaid(verdict, _("This names neither side and no tie."))
         sides = (row.get(first, ""), row.get(second, ""))
-        yield _pair(*sides, TIE if isinstance(won, str) else sides[won])
+        yield pair(*sides, TIE if isinstance(won, str) else sides[won])
 
     return Choices((first, second, verdict), pairs, notes)
 
 
 def _of_numbered(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Choices | None:
     """Two texts, and a column a person with the number of the better one, 0 for a tie."""
-    sides = [_called(names, {plain(one) for one in words}) for words in (FIRST_TEXT, SECOND_TEXT)]
+    sides = [called(names, {plain(one) for one in words}) for words in (FIRST_TEXT, SECOND_TEXT)]
     people = [name for name in names if PEOPLE.fullmatch(name.strip()) and name not in sides]
     given = {row.get(name, "").strip() for row in rows for name in people} - {"", "nan", "NaN"}
     if not all(sides) or not people or not {"1", "2"} <= given <= {"0", "1", "2"}:
@@ -345,7 +364,7 @@ def _of_numbered(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Cho
             won = row.get(name, "").strip()
             if won in ("0", "1", "2"):
                 winner = TIE if won == "0" else sides[int(won) - 1]
-                yield _pair(sides[0], sides[1], winner, judge=name, **more)
+                yield pair(sides[0], sides[1], winner, judge=name, **more)
 
     return Choices((*sides, *people), pairs, notes, {}, adds)
 
@@ -370,8 +389,8 @@ def _of_orders(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Choic
             2 if is_called else LEAST_RANKED
         ):
             continue
-        count = _called(names, COUNTS) if not named_column(names, WORKERS) else ""
-        return _of_rankings(names, [name], partial(_order_in, name), count)
+        count = called(names, COUNTS) if not named_column(names, WORKERS) else ""
+        return of_rankings(names, [name], partial(_order_in, name), count)
     return None
 
 
@@ -390,7 +409,7 @@ def _of_spaced_orders(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -
     if not found:
         return None
     several = len(found) > 1 and "item" not in names
-    each = [_of_rankings(names, [name], partial(_words_in, name)) for name in found]
+    each = [of_rankings(names, [name], partial(_words_in, name)) for name in found]
 
     def pairs(row: Mapping[str, str], line: int) -> Iterator[Values]:
         for name, one in zip(found, each, strict=True):
@@ -399,7 +418,7 @@ def _of_spaced_orders(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -
                 yield from ({**pair, **more} for pair in one.pairs(row, line))
 
     adds = (*each[0].adds, *(("item",) if several else ()))
-    notes = _of_rankings(names, found, partial(_words_in, found[0])).notes
+    notes = of_rankings(names, found, partial(_words_in, found[0])).notes
     return Choices(found, pairs, notes, {} if several else each[0].renamed, adds)
 
 
@@ -481,7 +500,7 @@ def _of_places(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Choic
     def order(row: Mapping[str, str]) -> list[list[str]]:
         return [[said] for name in columns if (said := row.get(name, "").strip())]
 
-    return _of_rankings(names, columns, order)
+    return of_rankings(names, columns, order)
 
 
 def _of_ranks(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Choices | None:
@@ -508,7 +527,7 @@ def _of_ranks(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Choice
     def order(row: Mapping[str, str]) -> list[list[str]]:
         return by_rank({bare.get(name, name): row.get(name, "") for name in columns})
 
-    return _of_rankings(names, columns, order)
+    return of_rankings(names, columns, order)
 
 
 def _are_ranks(cells: Iterable[str], most: int) -> bool:
@@ -516,13 +535,13 @@ def _are_ranks(cells: Iterable[str], most: int) -> bool:
     return len(given) > 1 and all(one.isdecimal() and 0 < int(one[:4]) <= most for one in given)
 
 
-def _of_rankings(
+def of_rankings(
     names: Sequence[str],
     columns: Sequence[str],
     order: Callable[[Mapping[str, str]], list[list[str]]],
     count: str = "",
 ) -> Choices:
-    """The pairs of each ranking, of which one stands for each of ``count`` people."""
+    """Read each ranking as its pairs; one stands for each of ``count`` people."""
     notes = [
         _(
             "%(columns)s: each ranking is read as its pairs, in turn left and right, and equal "
@@ -549,9 +568,9 @@ def _of_rankings(
             more = {} if worker else {"judge": judge}
             for one, better in enumerate(found):
                 for name, other in itertools.combinations(better, 2):
-                    yield _pair(name, other, TIE, **more)
+                    yield pair(name, other, TIE, **more)
                 for name, other in itertools.product(better, itertools.chain(*found[one + 1 :])):
-                    yield _pair(name, other, name, **more)
+                    yield pair(name, other, name, **more)
 
     renamed = {item: "item"} if item and "item" not in names else {}
     return Choices(
@@ -593,7 +612,7 @@ def _of_wins(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Choices
         for other in systems:
             won = row.get(other, "").strip()
             for number in range(int(won[:9]) if won.isdecimal() and name != other else 0):
-                yield _pair(name, other, name, item=f"{name} / {other} {number + 1}")
+                yield pair(name, other, name, item=f"{name} / {other} {number + 1}")
 
     note = _("Each cell counts how often the system of its row beat that of its column.")
     return Choices([*names], pairs, [note], adds=("item",))
