@@ -55,6 +55,7 @@ from annotation.formats.imports.tables.label_studio import LabelStudioTable
 from annotation.formats.imports.tables.labels import LabelMatrix, LabelTable
 from annotation.formats.imports.tables.nested import reason_of_nested
 from annotation.formats.imports.tables.ratings import RatingTable
+from annotation.formats.imports.tables.reasons import reason_of_kind
 from annotation.formats.imports.think_aloud import Attributes, Samples
 from annotation.formats.imports.tools.arena import Battles
 from annotation.formats.imports.writing.collection import Collection
@@ -527,7 +528,9 @@ def recognise_table(columns: Sequence[str], rows: Sequence[Row]) -> tuple[str, d
 
 def reason_of_table(columns: Sequence[str], rows: Sequence[Row]) -> str:
     """Say why the columns of a table do not tell who gave what, where something else does."""
-    return reason_of_verdicts(columns, rows) or reason_of_nested(rows)
+    looked = [row.values for row in rows]
+    reason = reason_of_verdicts(columns, rows) or reason_of_kind(columns, looked)
+    return reason or reason_of_nested(rows)
 
 
 @dataclass(frozen=True)

@@ -65,10 +65,9 @@ class Forecast:
             if not self.planned_end:
                 return _("assignments a day; forecast after %(least)s in a week")
             return _("plan: %(plan)s a day, done on %(planned_end)s; forecast after %(least)s")
-        if self.more_workers:
-            return _("pace: %(pace)s assignments a day; %(workers)s needed")
         if not self.end:
-            return _("pace: %(pace)s assignments a day")
+            needed = _("pace: %(pace)s assignments a day; %(workers)s needed")
+            return needed if self.more_workers else _("pace: %(pace)s assignments a day")
         if self.planned_end in (None, self.end):
             return _("pace: %(pace)s assignments a day; done on %(end)s")
         return _(

@@ -84,7 +84,7 @@ class _Sheet:
         self._rows = _filled_rows(sheet)
         self._looked = list(islice(self._rows, LOOKED))
         filled = [row for _, row in self._looked]
-        self.titles = _title_rows(filled)
+        self.titles = _title_rows(filled) if filled else 0
         self.begins, head = self._looked[self.titles] if filled else (0, [])
         columns = [_cell_text(cell).strip() for cell in head]
         below = filled[self.titles + 1] if len(filled) > self.titles + 1 else []

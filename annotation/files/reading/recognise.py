@@ -25,12 +25,15 @@ NAMELESS = "column %s"  # of a file without a header
 WORKERS = (
     "worker", "worker_id", "annotator", "annotator_id", "rater", "rater_id", "coder", "coder_id",
     "performer", "user", "user_id", "labeler", "labeller", "judge", "!amt_worker_ids",
-    "participant", "participant_id", "respondent", "respondent_id", "prolific_id",
+    "participant", "participant.code", "participant_id", "respondent", "respondent_id",
+    "prolific_id",
     "prolific_pid", "username", "user_name", "rater_name", "annotator_name", "coder_name",
     "submitter", "submitted_by", "email", "email_address", "author_user_id", "evaluator",
     "voter", "voted_by", "who", "created_by", "annotated_by", "labeled_by", "annotator_index",
     "annotator_idx", "judge_model", "judge_name", "judge_id", "rated_by", "coded_by", "assigned_to",
-    "assignee", "entered_by", "scored_by", "graded_by", "reviewed_by", "completed_by",
+    "assignee", "extractor", "abstractor", "initials", "rater_initials", "coder_initials",
+    "extractor_initials", "reviewer_initials", "entered_by", "scored_by", "graded_by",
+    "reviewed_by", "completed_by", "sys_respnum", "resp_num", "resp_id", "respondent_no",
     # German and Spanish
     "bewerter", "bewerterin", "kodierer", "kodiererin", "juror", "jurorin", "jury", "person",
     "teilnehmer", "teilnehmerin", "nutzer", "schüler", "schülerin", "student", "pupil",
@@ -65,7 +68,8 @@ ITEMS = (
     "stimulus", "stimulus_id", "snippet", "snippet_id", "utterance_id", "segment", "segment_id",
     "seg_id", "case_number", "patient", "patient_id", "beispiel", "ejemplo", "exemple", "exemplo",
     "пример", "объект", "элемент", "задание", "样本", "样本编号", "编号", "文本编号", "項目",
-    "番号", "문항", "항목", "번호",
+    "番号", "画像番号", "問題番号", "文番号", "文書番号", "設問", "句子编号", "图片编号", "题号",
+    "题目", "문항", "항목", "번호",
 )  # fmt: skip
 # Who answers in psychology, and who is judged in medicine: the other columns tell.
 SUBJECTS = (
@@ -417,6 +421,12 @@ def layout_of(columns: Sequence[str], rows: Iterable[Row], others: set[str]) -> 
 def _varies(name: str, rows: Sequence[Mapping[str, str]]) -> bool:
     """Whether a column says different things: what is the same everywhere is no worker or item."""
     return len({row.get(name, "") for row in rows}) > 1
+
+
+def is_constant(name: str, rows: Iterable[Row]) -> bool:
+    """Whether a column says the same in all of several rows."""
+    given = {row.values.get(name, "").strip() for row in itertools.islice(rows, LOOKED_AT)}
+    return len(given) == 1 and len(list(itertools.islice(rows, 2))) > 1
 
 
 def fill_by_values(

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 LEAST_LETTERS = 4  # from which a text says something
 PLAUSIBLE = 0.8
 SURE = ("cp932", "euc_jp", "cp949")  # whose letters tell more than their bytes
+KANJI_ALONE = ("cp932", "euc_jp")  # tables of Japanese may hold no kana, which halves the score
+ALONE = 0.45  # is plausible then where no other encoding is
 NEAR = 0.2  # between two scores that do not tell their encodings apart
 FEW = 12  # different letters; more of Chinese are seldom all such as Korean has, too
 LEAST_KANA = 0.2  # share of the letters of Japanese
@@ -55,6 +57,10 @@ def rank_encodings(head: bytes) -> list[Match]:
     found = [one for one in map(lambda codec: _match(head, codec), NAMES) if one is not None]
     found.sort(key=lambda one: -one.score)
     best = found[0] if found else None
+    if best is not None and best.codec in KANJI_ALONE and best.letters >= FEW:
+        others = max((one.score for one in found[1:]), default=0.0)
+        if best.score >= ALONE > 1.5 * others:
+            return found[:1]
     if best is None or best.score < PLAUSIBLE:
         return []
     if best.codec in SURE and best.letters >= FEW:

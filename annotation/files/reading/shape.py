@@ -23,6 +23,7 @@ USUAL_DELIMITERS = set(",;\t|")
 UNIT = "\x1f"  # stands for a delimiter of several signs, which the reader of CSV does not take
 LOOKED = 30  # rows in which the delimiter is looked for
 MOST_ALIGNED = 1_000  # characters of a line that is aligned by spaces
+LEAST_WIDE = 2  # values, from which rows of one width below a title are a table
 MOST_TITLES = 10  # rows with a title above the names of the columns
 DASHES = r"\s*(?::-+:?|-+:|-{2,})\s*"
 RULE = re.compile(rf"[|+]?{DASHES}(?:[|+]{DASHES})+[|+]?")  # below names, and around tables
@@ -83,6 +84,15 @@ def aligned_columns(lines: Iterable[str]) -> list[slice]:
     names = [first[one].strip() for one in found]
     is_table = count > 2 and all(names[1:]) and sum(map(bool, names)) > 1
     return found if is_table else []
+
+
+def is_spaced_table(sample: str) -> bool:
+    """Whether a space stands between values of which most are quoted, as R writes tables."""
+    if USUAL_DELIMITERS & set(sample) or '" "' not in sample:
+        return False
+    rows = rows_of(sample, " ")
+    counts = {len(row) for row in rows[1:-1]}
+    return len(rows) > 2 and len(counts) == 1 and 0 <= counts.pop() - len(rows[0]) <= 1
 
 
 def shape_of(sample: str, delimiter: str = "", has_header: bool | None = None) -> Shape:
@@ -186,6 +196,11 @@ def count_titles(rows: Rows) -> int:
         all(title.startswith("#") for title in above)
         or all(len(row) == len(rows[at]) for row in rows[:at])
         or sum(is_usual(name.strip()) for name in rows[at]) > 1
+        or (
+            len(rows[at]) > LEAST_WIDE
+            and len({len(row) for row in rows[at:-1]}) == 1
+            and all(USUAL_DELIMITERS.isdisjoint(title) for title in above)
+        )
     )
     return at if is_titled and below.isdisjoint(above) else 0
 

@@ -15,6 +15,7 @@ from typing import IO, Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
+from annotation.files.reading.alphabets import tell_alphabet
 from annotation.files.reading.scripts import NAMES, rank_encodings
 from crowdqc import numbers
 from crowdqc.errors import Invalid
@@ -209,6 +210,10 @@ def _guessed(source: Source, line: str) -> Encoding:
     """The encoding of a file that is not UTF-8 on a line, by its letters."""
     fits = [one.codec for one in rank_encodings(source.head(PIECE))]
     fits = [codec for codec in fits if _first_wrong(source, codec) is None]
+    other = None if fits else tell_alphabet(source.head(PIECE))
+    if other and _first_wrong(source, other[0]) is None:
+        note = _("line %(wrong)s is not UTF-8, so it is read as %(name)s; look at its letters")
+        return Encoding(*other, note % {"wrong": line, "name": other[1]})
     if not fits:
         note = _("line %(wrong)s is not UTF-8, so it is read as Windows-1252; look at its accents")
         return Encoding("cp1252", "Windows-1252", note % {"wrong": line}, "replace")

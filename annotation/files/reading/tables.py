@@ -53,6 +53,7 @@ from annotation.files.reading.shape import (
     RowParser,
     Shape,
     aligned_columns,
+    is_spaced_table,
     markdown_of,
     shape_of,
 )
@@ -423,6 +424,9 @@ def _delimited(
     if delimiter in ("", "\t") and _has_bare_marks(again, skipped):
         sample, text = "".join(map(_quoted, sample.splitlines())), map(_quoted, text)
         notes.append(_("Quotation marks are read as parts of the values: only tabs end a value."))
+    elif not delimiter and is_spaced_table(sample):
+        delimiter = " "
+        notes.append(_("Values are separated by spaces."))
     elif not (delimiter or USUAL_DELIMITERS & set(sample)) and (places := aligned_columns(again())):
         take = partial(_by_places, places)
         sample, text = "".join(map(take, sample.splitlines())), map(take, text)

@@ -118,8 +118,8 @@ def test_answers_in_a_list_of_questions_are_labels(questions: int, tmp_path: Pat
     ("record", "place"),
     [
         (
-            {"judge": "j", "model": "owl", "games": [{"score": "A>B"}, {"score": "B>A"}]},
-            "games.score",
+            {"judge": "j", "model": "owl", "looks": [{"score": "A>B"}, {"score": "B>A"}]},
+            "looks.score",
         ),
         ({"annotator": "ann", "index": 3, "checks": [{"judgment": "ok"}]}, "checks.judgment"),
     ],

@@ -43,6 +43,8 @@ from crowdqc.web.words import count_words
 ASKED = "a question or its id"
 ID = re.compile(r"\S{1,80}")  # what is written as one word names a question
 EXPLANATION = "explanation"  # an answer, unless it explains a vote
+TEXT = {"text", "content"}  # an answer, unless a column beside it holds a vote
+CHOSEN = {"label", "annotation", "vote", "choice", "category", "score", "rating"}
 VOTES = {"label", "score", "rating", "verdict"}
 WORDS = 3  # words of a usual answer, from which it is no label
 IDS = ("item_id", "qid", "item", "task", "task_id", "id", "key")
@@ -86,6 +88,8 @@ class AnswerTable(TableReader):
         if lacks := self.lacks(mapping):
             return Fit(False, lacks)
         if plain(mapping["answer"]) == EXPLANATION and any(plain(one) in VOTES for one in columns):
+            return Fit(False, _("a column is called as labels are"))
+        if plain(mapping["answer"]) in TEXT and any(plain(one) in CHOSEN for one in columns):
             return Fit(False, _("a column is called as labels are"))
         answers = [row.values.get(mapping["answer"], "").strip() for row in rows]
         given = [one for one in answers if one]

@@ -37,6 +37,7 @@ from annotation.files.reading.recognise import (
     WIDE,
     WORKERS,
     Layout,
+    is_constant,
     item_by_id,
     layout_of,
     named_column,
@@ -181,6 +182,8 @@ class LabelTable(TableReader):
     def guess(self, columns: Sequence[str], rows: Iterable[Row]) -> dict[str, str]:
         """Map fields to columns by name, or else by the contents of the first rows."""
         named = guess(columns, self.fields)
+        if "text" in named and (item := named.get("item")) and is_constant(item, rows):
+            del named["item"]  # what the same in all rows is no item
         others = {column for name, column in named.items() if name in ("time", "text")}
         found = layout_of(columns, rows, others)
         if found is None and "item" not in named and {"worker", "label"} <= named.keys():
@@ -670,12 +673,12 @@ def _cells(
                     )
                 told = {**values, "worker": worker, "item": item, "label": label}
                 if turned and len(item) > MAX_ID:  # a question in full
-                    told |= {"item": _short_id(item), "text": item}
+                    told |= {"item": short_id(item), "text": item}
                 yield Row(row.line, told)
 
 
-def _short_id(name: str) -> str:
-    """The id of an item whose column is called by its text: its code, or one made of the text."""
+def short_id(name: str) -> str:
+    """Return the id of an item whose column is called by its text: its code, or one made of it."""
     code, dot, _text = name.partition(". ")
     if dot and len(code) <= MAX_ID and " " not in code:
         return code

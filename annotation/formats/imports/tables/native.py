@@ -25,10 +25,13 @@ from annotation.files.reading.values import as_text
 from annotation.formats.imports.tables import (
     choices,
     nested,
+    numbered,
     one_hot,
     pairs,
     rating_matrix,
+    reasons,
     scales,
+    screening,
     trials,
 )
 from crowdqc.files.json_input import Unreadable
@@ -57,7 +60,7 @@ def unfold(table: Table) -> Table:
     Several options in a label of JSON are one, and the names of an archive's files are the worker
     or item that no column names.
     """
-    table = trials.leave_out_trials(_with_form_answers(table))
+    table = screening.fold(trials.leave_out_trials(_with_form_answers(table)))
     table, rows = nested.peek(table)
     if any(WRAPPED.match(said) for row in rows for said in row.values()):
         table = replace(table, events=map(_without_types, table.events))
@@ -65,7 +68,9 @@ def unfold(table: Table) -> Table:
     if any(_tool_of(row) is _read_phoenix for row in rows):
         note = _("%(column)s: each kind counts as one worker where no column names people.")
         table.notes.append(note % {"column": KIND})
-    table = nested.spread(one_hot.fold(table), _is_of_tool)
+    if not (rows and _is_of_tool(rows[0])):
+        reasons.refuse_spans(table.columns, rows)
+    table = nested.spread(one_hot.fold(numbered.fold(table)), _is_of_tool)
     is_json = table.kind in ("JSON", "JSONL")
     if is_json or FILE in table.columns or _tool_of(table.columns):
         columns: list[str] = []

@@ -181,8 +181,8 @@ def reason_of_nested(rows: Iterable[Row]) -> str:
         ".".join((*path, *key))
         for row in rows
         for path, objects in _lists(_record(row.values))
-        for key in dict(_leaves(objects[0]))
-        if _called(key, VOTES)
+        for key, said in dict(_leaves(objects[0])).items()
+        if _called(key, VOTES) or (len(objects) > 1 and isinstance(said, int | float))
     )
     if not paths:
         return ""

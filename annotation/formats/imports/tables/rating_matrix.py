@@ -22,6 +22,12 @@ from annotation.task_types.scales import MAX_POINTS
 
 LEAST_WORKERS = 3
 MOST_TEXT = 60  # characters of a text that names its row
+# What the corner of a table says of people who rate each other.
+RATER = (
+    r"(?:evaluador\w*|evaluator|rater|bewerter\w*|évaluateur|avaliador\w*|giver|from|de|von|quien)"
+)
+RATERS_DOWN = re.compile(rf"\b{RATER}\W*[↓⬇]", re.IGNORECASE)
+RATERS_ACROSS = re.compile(rf"\b{RATER}\W*[→⮕➡]", re.IGNORECASE)
 NUMBERED = re.compile(r"[A-Za-z]*[\W_]*\d{1,4}")
 
 
@@ -38,6 +44,8 @@ def fold(table: Table) -> Table:
     """A matrix of ratings with a row for each; others stay as they are."""
     table, rows = peek(table)
     names = list(table.columns)
+    if peers := _peers(names, rows):
+        return _of_peers(table, peers)
     found = _layout(names, rows)
     if found is None:
         return table
@@ -66,6 +74,46 @@ def _ratings(events: Iterable[Event], found: Layout, others: Sequence[str]) -> I
             score = event.values.get(worker, "").strip()
             if score and score not in NA:
                 yield Row(event.line, {**kept, "worker": worker, "item": item, "score": score})
+
+
+def _peers(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> list[str]:
+    """The columns of people who rate each other: rows and columns have the same names.
+
+    [] where the first column does not say who rates whom.
+    """
+    corner = names[0] if names else ""
+    own = {row.get(corner, "").strip() for row in rows}
+    peers = [name for name in names[1:] if name.strip() in own]
+    cells = [row.get(name, "").strip() for row in rows for name in peers]
+    numbers = [cell for cell in cells if NUMBER.fullmatch(cell.replace(",", "."))]
+    is_square = len(peers) >= max(LEAST_WORKERS, len(names[1:]) / 2)
+    if not is_square or 2 * len(numbers) < len(cells):
+        return []
+    if not RATERS_DOWN.search(corner) and not RATERS_ACROSS.search(corner):
+        return []
+    return peers
+
+
+def _of_peers(table: Table, peers: Sequence[str]) -> Table:
+    """A table with a row for each rating that one gave another."""
+    corner = table.columns[0]
+    down = bool(RATERS_DOWN.search(corner))
+    note = _("Rows rate columns: %(corner)s.") if down else _("Columns rate rows: %(corner)s.")
+    table.notes.append(note % {"corner": corner})
+
+    def ratings() -> Iterator[Event]:
+        for event in table.events:
+            if not isinstance(event, Row):
+                yield event
+                continue
+            mine = event.values.get(corner, "").strip()
+            for other in () if _is_total(mine) else peers:
+                score = event.values.get(other, "").strip()
+                if NUMBER.fullmatch(score.replace(",", ".")):
+                    worker, item = (mine, other) if down else (other, mine)
+                    yield Row(event.line, {"worker": worker, "item": item, "score": score})
+
+    return replace(table, columns=["worker", "item", "score"], events=ratings())
 
 
 def _layout(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Layout | None:

@@ -31,6 +31,7 @@ from annotation.formats.imports.tables.base import (
     offer_cases,
     unread,
 )
+from annotation.formats.imports.tables.criteria import criteria_of, rows_of_criterion
 from annotation.task_types.scales import DECIMAL, MAX_POINTS, scaled
 from crowdqc.errors import Invalid
 from crowdqc.numbers import count, plural
@@ -103,13 +104,17 @@ class RatingTable(TableReader):
             looked = itertools.islice(rows, LOOKED_AT)
             scores = _given(row.values.get(found["score"], "") for row in looked)
             return found if all(map(DECIMAL.fullmatch, _ungrouped(scores))) else named
+        if "score" not in found and {"worker", "item"} <= found.keys():
+            criteria = criteria_of(columns, rows, found.values())
+            return found | {"score": criteria[0]} if len(criteria) > 1 else found
         return found
 
     def fit(self, columns: Sequence[str], rows: Sequence[Row]) -> Fit:
         """Worker, item and score are there, and scores are numbers."""
         named = guess(columns, self.fields)
         mapping = self.guess(columns, rows)
-        if "score" not in named:
+        several = criteria_of(columns, rows, {mapping.get("worker"), mapping.get("item")} - {None})
+        if "score" not in named and mapping.get("score") not in several[:1]:
             mapping.pop("score", None)
         if lacks := self.lacks(mapping):
             return Fit(False, lacks)
@@ -144,6 +149,21 @@ class RatingTable(TableReader):
                 "high": max(scores, key=_number),
             },
         )
+
+    def read_spelled(self, reader: Reader, rows: Iterable[Row], fixes: Fixes) -> None:
+        """Read rows of one criterion, where several are rated and none is called the score."""
+        column, cannot = reader.mapping.get("score", ""), list[str]()
+        columns = [*next(iter(rows), Row(0, {})).values]
+        guessed = column and column == self.guess(columns, rows).get("score")
+        if guessed and plain(column) not in {plain(name) for name in ("score", *SCORES)}:
+            others = {one for name, one in reader.mapping.items() if name != "score"}
+            criteria = criteria_of(columns, rows, others)
+            if column in criteria and len(criteria) > 1:
+                rows, cannot = rows_of_criterion(reader, rows, fixes, column, criteria)
+                fixes = {name: use for name, use in fixes.items() if name != column}
+        super().read_spelled(reader, rows, fixes)
+        if cannot:
+            reader.checked.about["cannot"] = cannot
 
     def read(self, reader: Reader, rows: Iterable[Row], known: Fixes) -> None:
         """Ratings by worker and text; a text without an id gets one made of it."""

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 
 from django.utils.translation import gettext as _
 
-from annotation.files.reading.importer import plain
+from annotation.files.reading.importer import MAX_ID, plain
 from annotation.files.reading.recognise import NA, WORKERS, named_column
 from annotation.files.reading.rows import Row
 from annotation.files.reading.tables import Event, Table
-from annotation.formats.imports.tables.labels import MAX_NAMED, PEOPLE
+from annotation.formats.imports.tables.labels import MAX_NAMED, PEOPLE, short_id
 from annotation.formats.imports.tables.nested import peek
-from annotation.formats.imports.tables.people import admin_columns, person_of_survey
+from annotation.formats.imports.tables.people import person_of_survey
 
 Rows = Sequence[Mapping[str, str]]
 LEAST_ITEMS = 3  # questions of one scale
@@ -151,25 +151,30 @@ def fold(table: Table) -> Table:
         )
         note = _("From the lowest to the highest point: %(words)s.")
         table.notes.append(note % {"words": ", ".join(f"“{one}”" for one in order)})
-    gone = {found.person, *found.questions, *admin_columns(table.columns)}
+    gone = {found.person, *found.questions}
     left = [name for name in table.columns if name not in gone]
     if left:
         note = _("Not read as ratings: %(columns)s.")
         table.notes.append(note % {"columns": ", ".join(left[:MAX_NAMED])})
-    return replace(table, columns=["worker", "item", "score"], events=_ratings(table.events, found))
+    columns = dict.fromkeys(["worker", "item", "score", "item_text", *left])
+    return replace(table, columns=[*columns], events=_ratings(table.events, found, left))
 
 
-def _ratings(events: Iterable[Event], found: Survey) -> Iterator[Event]:
+def _ratings(events: Iterable[Event], found: Survey, left: Sequence[str]) -> Iterator[Event]:
     for event in events:
         if not isinstance(event, Row):
             yield event
             continue
         worker = event.values.get(found.person, "").strip()
+        kept = {name: event.values.get(name, "") for name in left}
         for name, item in found.questions.items():
             said = event.values.get(name, "").strip()
             if said and said not in NA and plain(said) not in NONE:
                 score = found.points.get(plain(said), said)
-                yield Row(event.line, {"worker": worker, "item": item, "score": score})
+                own = {"worker": worker, "item": item, "score": score}
+                if len(item) > MAX_ID:
+                    own |= {"item": short_id(item), "item_text": item}
+                yield Row(event.line, {**kept, **own})
 
 
 def _survey(names: Sequence[str], rows: Rows) -> Survey | None:
