@@ -297,8 +297,8 @@ def _ask_again(columns: Sequence[str]) -> bool:
 
 def _as_preferences(names: Sequence[str], columns: Sequence[str], sides: Sequence[str]) -> Choices:
     first, second = sides
-    note = _("%(n)s questions ask which of %(first)s and %(second)s is better.")
-    notes = [note % {"n": len(columns), "first": first, "second": second}]
+    note = _("Answers are read as comparisons of %(first)s and %(second)s, each question an item.")
+    notes = [note % {"first": first, "second": second}]
     worker = named_column(names, WORKERS)
     if not worker:
         notes.append(_("No column names judges: each row counts as one."))
