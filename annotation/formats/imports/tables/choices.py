@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from annotation.files.reading.importer import plain
 from annotation.files.reading.literals import read_value
 from annotation.files.reading.recognise import ITEMS, MOSTLY, WORKERS, named_column
+from annotation.files.reading.rows import Row
 from annotation.files.reading.values import NUMBER, as_text
 from annotation.formats.imports.tables.pairs import (
     BEST,
@@ -30,6 +31,7 @@ from annotation.formats.imports.tables.pairs import (
     of_rankings,
     pair,
 )
+from annotation.formats.imports.tables.people import person_of_survey
 from annotation.formats.imports.winners import MARKED, winner_of
 from crowdqc.errors import Invalid
 from crowdqc.files.json_input import Unreadable
@@ -57,6 +59,8 @@ NEITHER = {
     *("igual", "iguales", "ninguno", "ambos", "sinpreferencia", "empate", "indiferente"),
     *("pareil", "aucunepréférence", "égalité", "égal", "lesdeux", "inguali", "nessuna"),
 }
+TWO = 2
+TRUTHS = {"yes", "no", "ja", "nein", "true", "false", "si", "oui", "non"}
 LEAST_ASKED = 2  # questions that ask which is better
 WORDS_OF_ONE = 2  # more make the name of a single column a question
 
@@ -192,7 +196,7 @@ def of_two_games(names: Sequence[str], _rows: Rows) -> Choices | None:
         if not any(won):
             raise Unsaid(games[0], _("This names neither side and no tie."))
         more = {"judge": _first(row.get(judge, ""))} if judge else {}
-        yield pair(*own, _agreed(won), **more)
+        yield pair(own[0], own[1], _agreed(won), **more)
 
     renamed = {item: "item"} if item and "item" not in names else {}
     adds = ("judge",) if judge else ()
@@ -224,7 +228,7 @@ def of_games(names: Sequence[str], rows: Rows) -> Choices | None:
         if not any(won):
             raise Unsaid(games, _("No game says who won."))
         more = {"judge": _first(row.get(judge, ""))} if judge else {}
-        yield pair(*sides, _agreed(won), **more)
+        yield pair(sides[0], sides[1], _agreed(won), **more)
 
     renamed = {item: "item"} if item and "item" not in names else {}
     adds = ("judge",) if judge else ()
@@ -255,7 +259,7 @@ def of_written_verdicts(names: Sequence[str], rows: Rows) -> Choices | None:
         won = words.get(found[-1].strip().casefold()) if found else None
         if won is None:
             raise Unsaid(said, _("It ends without a verdict."))
-        yield pair(*sides, won)
+        yield pair(sides[0], sides[1], won)
 
     item = named_column(names, ITEMS) or called(names, {"promptid", "queryid", "topicid"})
     renamed = {item: "item"} if item and "item" not in names else {}
@@ -265,28 +269,34 @@ def of_written_verdicts(names: Sequence[str], rows: Rows) -> Choices | None:
 def of_preferences(names: Sequence[str], rows: Rows) -> Choices | None:
     """Questions with the same two answers, and perhaps none of both, that ask which is better."""
     cells = {name: [said for row in rows if (said := row.get(name, "").strip())] for name in names}
-    asked: dict[frozenset[str], list[str]] = {}
-    for name in names:
-        sides = frozenset(one for one in cells[name] if plain(one) not in NEITHER)
-        if len(sides) in (1, 2):
-            asked.setdefault(sides, []).append(name)
-    for sides in sorted((one for one in asked if len(one) > 1), key=lambda one: -len(asked[one])):
-        columns = [name for own, some in asked.items() if own <= sides for name in some]
-        columns = [name for name in names if name in columns]
-        given = [said for name in columns for said in cells[name]]
-        is_told = any(plain(one) in NEITHER for one in given) and plain("none") not in map(
-            plain, given
-        )
-        says_which = [name for name in columns if ASKS_WHICH.search(name)]
-        asks_once = len(says_which) == 1 and len(says_which[0].split()) > WORDS_OF_ONE
-        if len(says_which) >= LEAST_ASKED or asks_once:
-            columns = says_which
-        elif not (is_told and _ask_again(columns)):
-            continue
-        if any(plain(one) in ("yes", "no", "ja", "nein", "true", "false") for one in sides):
-            continue
-        return _as_preferences(names, columns, sorted(sides))
-    return None
+    sides_of = {
+        name: {one for one in given if plain(one) not in NEITHER} for name, given in cells.items()
+    }
+    which = [name for name in names if cells[name] and ASKS_WHICH.search(name)]
+    asks_once = len(which) == 1 and len(which[0].split()) > WORDS_OF_ONE
+    sides = set[str]().union(*(sides_of[name] for name in which))
+    if len(sides) != TWO or not (len(which) >= LEAST_ASKED or asks_once):
+        which, sides = _told_by_ties(names, cells, sides_of)
+    if not which or any(plain(one) in TRUTHS for one in sides):
+        return None
+    person = (
+        ""
+        if named_column(names, WORKERS)
+        else person_of_survey(names, [Row(at, row) for at, row in enumerate(rows, 1)])
+    )
+    return _as_preferences(names, which, sorted(sides), person)
+
+
+def _told_by_ties(
+    names: Sequence[str], cells: Mapping[str, Sequence[str]], sides_of: Mapping[str, set[str]]
+) -> tuple[list[str], set[str]]:
+    """Numbered parts of one question with the same two answers, beside which a tie is given."""
+    for sides in sides_of.values():
+        columns = [name for name in names if cells[name] and sides_of[name] <= sides]
+        given = {one for name in columns for one in cells[name]}
+        if len(sides) == TWO and given > sides and _ask_again(columns):
+            return columns, sides
+    return [], set()
 
 
 def _ask_again(columns: Sequence[str]) -> bool:
@@ -295,16 +305,19 @@ def _ask_again(columns: Sequence[str]) -> bool:
     return len(columns) > LEAST_ASKED and len(stems) == 1
 
 
-def _as_preferences(names: Sequence[str], columns: Sequence[str], sides: Sequence[str]) -> Choices:
+def _as_preferences(
+    names: Sequence[str], columns: Sequence[str], sides: Sequence[str], person: str
+) -> Choices:
     first, second = sides
     note = _("Answers are read as comparisons of %(first)s and %(second)s, each question an item.")
     notes = [note % {"first": first, "second": second}]
     worker = named_column(names, WORKERS)
-    if not worker:
+    if not (worker or person):
         notes.append(_("No column names judges: each row counts as one."))
 
     def pairs(row: Mapping[str, str], line: int) -> Iterator[Values]:
-        more = {} if worker else {"judge": _("row %(place)s") % {"place": line}}
+        judge = row.get(person, "").strip() or _("row %(place)s") % {"place": line}
+        more = {} if worker else {"judge": judge}
         found = False
         for name in columns:
             said = row.get(name, "").strip()

@@ -113,7 +113,8 @@ class RatingTable(TableReader):
         """Worker, item and score are there, and scores are numbers."""
         named = guess(columns, self.fields)
         mapping = self.guess(columns, rows)
-        several = criteria_of(columns, rows, {mapping.get("worker"), mapping.get("item")} - {None})
+        taken = [column for name, column in mapping.items() if name != "score"]
+        several = criteria_of(columns, rows, taken)
         if "score" not in named and mapping.get("score") not in several[:1]:
             mapping.pop("score", None)
         if lacks := self.lacks(mapping):

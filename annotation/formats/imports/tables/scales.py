@@ -35,6 +35,22 @@ ASKS_RATING = re.compile(
 # Words from the lowest point (<) to the highest; those with | between them are in one place.
 SCALES = """
 strongly disagree|completely disagree|totally disagree < disagree
+ < neutral|neither agree nor disagree|undecided|neither < agree
+ < strongly agree|completely agree|totally agree
+
+stimme überhaupt nicht zu|stimme gar nicht zu < stimme nicht zu
+ < teils teils|weder noch|neutral|unentschieden < stimme zu
+ < stimme voll und ganz zu|stimme völlig zu|stimme voll zu
+
+trifft überhaupt nicht zu|trifft gar nicht zu|trifft nicht zu|stimme nicht zu
+ < trifft eher nicht zu|stimme eher nicht zu < teils teils|weder noch|neutral|unentschieden
+ < trifft eher zu|stimme eher zu < trifft voll und ganz zu|trifft völlig zu|trifft zu|stimme zu
+
+totalmente en desacuerdo|muy en desacuerdo < en desacuerdo
+ < neutral|ni de acuerdo ni en desacuerdo|indiferente < de acuerdo
+ < totalmente de acuerdo|muy de acuerdo
+
+strongly disagree|completely disagree|totally disagree < disagree
  < somewhat disagree|slightly disagree|rather disagree
  < neutral|neither agree nor disagree|undecided|neither
  < somewhat agree|slightly agree|rather agree < agree
