@@ -4,9 +4,10 @@
 holds ``type`` (of the task), ``rules`` (fields of a draft: instructions, redundancy, settings...),
 ``format`` (of ``annotation.formats.registry``) and ``rows`` (the example items as that format's
 importer takes them). ``files`` says how the files that rows name are made (``example_files``),
-``passages`` what stands beside an item. All of it was written for this project. Keys, topics and
-file names of examples begin with ``EXAMPLE`` of ``authoring.selectors.examples``, so that they can
-be told from what a requester adds.
+``passages`` what stands beside an item. ``texts.json`` holds the words of all in other languages;
+a task begins in the one of whoever begins it. All of it was written for this project. Keys, topics
+and file names of examples begin with ``EXAMPLE`` of ``authoring.selectors.examples``, so that they
+can be told from what a requester adds.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import copy
 import json
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,8 @@ from crowdqc.api import PluginError, TaskTemplate
 from crowdqc.errors import Invalid
 from crowdqc.web.terms import Words
 
+# Fields that hold no words.
+CODES = {"name", "value", "kind", "content", "key", "topic", "file", "color", "layout", "wanted"}
 # name -> title, sentence and result
 TEXTS: dict[str, tuple[Words, Words, Words]] = {
     "classification": (
@@ -121,6 +124,33 @@ def templates() -> dict[str, Template]:
     return made
 
 
+@cache
+def _texts() -> dict[str, dict[str, str]]:
+    """The texts of templates in other languages than English: text -> language -> translation."""
+    file = Path(__file__).parent / "studies" / "texts.json"
+    return dict(json.loads(file.read_text(encoding="utf-8")))
+
+
+def in_language(template: Template, language: str | None) -> Template:
+    """Return a template with its words and example items in a language; others stay English."""
+    short = (language or "")[:2]
+    known = {text: told[short] for text, told in _texts().items() if short in told}
+
+    def said(held: Any, name: str = "") -> Any:
+        if isinstance(held, dict):
+            return {key: said(one, key) for key, one in held.items()}
+        if isinstance(held, list):
+            return [said(one, name) for one in held]
+        return known.get(held, held) if isinstance(held, str) and name not in CODES else held
+
+    return replace(
+        template,
+        rules=said(template.rules),
+        rows=said(template.rows),
+        passages=said(template.passages),
+    )
+
+
 def get_template(slug: str, project: Project | None = None) -> Template:
     """The template of this name, also of a plug-in that the project uses, or Invalid."""
     known = templates_of(project) if project is not None else templates()
@@ -177,8 +207,9 @@ def check_template_addition(addition: object) -> None:
 def is_template_text(instructions: str) -> bool:
     """Whether instructions are those of a template, not changed in a single word."""
     own = instructions.split()
-    texts = (one.rules.get("instructions", "") for one in templates().values())
-    return bool(own) and any(text.split() == own for text in texts)
+    english = [one.rules.get("instructions", "") for one in templates().values()]
+    others = (said for text in english for said in _texts().get(text, {}).values())
+    return bool(own) and any(text.split() == own for text in (*english, *others))
 
 
 def is_unconfirmed_text(version: TaskVersion) -> bool:

@@ -6,6 +6,7 @@ import copy
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import get_language
 
 from annotation.authoring.actions.drafts import edit_draft
 from annotation.authoring.actions.items import save_group
@@ -14,7 +15,7 @@ from annotation.authoring.actions.tasks import create_task, find_task_of_form
 from annotation.files.reading.importer import Row, refuse
 from annotation.formats.registry import format_for
 from annotation.gallery.example_files import make_file
-from annotation.gallery.templates import Template
+from annotation.gallery.templates import Template, in_language
 from annotation.models import Project, Task, User
 from annotation.pairs.actions.pair_items import make_pairs
 from annotation.records.actions.audit import record
@@ -26,6 +27,7 @@ from annotation.task_types.labels.fields import FROM_TEMPLATE
 def begin_task(*, by: User, project: Project, template: Template, key: UUID | None = None) -> Task:
     """A draft with the template's words, fields and example items, ready to be previewed.
 
+    They are in the language of whoever begins it, where the template is written in it.
     The form of a ``key`` makes one task, however often it is sent.
     """
     there = find_task_of_form(by=by, project=project, key=key)
@@ -34,6 +36,7 @@ def begin_task(*, by: User, project: Project, template: Template, key: UUID | No
     task = create_task(
         by=by, project=project, type=template.type, title=str(template.title), key=key
     )
+    template = in_language(template, get_language())
     rules = copy.deepcopy(template.rules)
     for row in rules.get("settings", {}).get("fields", []):
         for marked in (row, *row.get("options", [])):

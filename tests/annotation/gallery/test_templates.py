@@ -8,13 +8,20 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils.translation import override
 
 from annotation.authoring.actions import items
 from annotation.authoring.actions.drafts import edit_draft
 from annotation.authoring.actions.examples import remove_examples
 from annotation.authoring.selectors.examples import EXAMPLE, examples_of
 from annotation.gallery.actions.examples import begin_task
-from annotation.gallery.templates import get_template, templates
+from annotation.gallery.templates import (
+    CODES,
+    get_template,
+    in_language,
+    is_template_text,
+    templates,
+)
 from annotation.models import Answer, Candidate, Item, MediaFile, System, Task, TaskVersion
 from tests.support import factories
 from tests.support.pages import html_of
@@ -145,3 +152,31 @@ def test_a_template_that_is_not_there_is_named() -> None:
     url = reverse("task_from_template", args=[world.project.pk, "nothing"])
     answer = signed_in(world.requester).post(url)
     assert answer.status_code == 422 and "There is no template" in html_of(answer)
+
+
+def words_in(held: Any, name: str = "") -> set[str]:
+    """The texts that people read."""
+    if isinstance(held, dict):
+        return {word for key, one in held.items() for word in words_in(one, key)}
+    if isinstance(held, list):
+        return {word for one in held for word in words_in(one, name)}
+    is_text = isinstance(held, str) and name not in CODES
+    return {held} if is_text and any(map(str.isupper, held)) else set()
+
+
+@pytest.mark.parametrize("language", ["de", "es"])
+@pytest.mark.parametrize("slug", templates())
+def test_a_task_begins_in_the_language_of_whoever_begins_it(slug: str, language: str) -> None:
+    world = factories.make_world(1)
+    english = get_template(slug)
+    with override(language):
+        task = begin_task(by=world.requester, project=world.project, template=english)
+    version = task.versions.get()
+    theirs = words_in({"instructions": version.instructions, **version.settings})
+    texts = {*task.items.values_list("question", flat=True)}
+    texts |= {*task.groups.values_list("passage", flat=True)}
+    assert theirs.isdisjoint(words_in(english.rules) - {"Form", "Person", "Neutral", "Negative"})
+    assert texts.isdisjoint(words_in(english.rows) | words_in(english.passages))
+    assert is_template_text(version.instructions)
+    translated = in_language(english, language)
+    assert len(words_in(translated.rows)) == len(words_in(english.rows))
