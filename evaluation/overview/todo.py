@@ -77,7 +77,24 @@ def task_todos(access: Access, task: Task) -> list[Todo]:
         *_reviews(access.project, {task.pk: waiting} if waiting else {}),
         *_messages(access.project, task),
         *_proposals(access, proposals, chain),
+        *_unpublished(access, task),
     ]
+
+
+def _unpublished(access: Access, task: Task) -> Iterator[Todo]:
+    """The draft over the published version, which nobody is shown yet."""
+    draft = task.versions.filter(published_at=None).first() if task.current_id else None
+    if draft is None or not access.is_requester:
+        return
+    new = task.items.filter(since=draft.number).count()
+    text = _("is not published yet, so nobody sees it.")
+    if new:
+        text = _("with %(items)s is not published yet, so nobody sees it.") % {
+            "items": plural(new, "new or changed item")
+        }
+    url = reverse("task_build", args=[access.project.pk, task.pk])
+    head = _("Version %(number)s") % {"number": draft.number}
+    yield Todo("draft", head, text, url, _("Preview and publish"))
 
 
 def _messages(project: Project, task: Task) -> Iterator[Todo]:

@@ -16,11 +16,12 @@ from django.utils import timezone
 
 from annotation.access import Access
 from annotation.authoring.actions import tasks
+from annotation.authoring.actions.items import save_item
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.progress import median_hourly
 from annotation.authoring.selectors.tasks import task_rows
 from annotation.conversations.actions import write_as_worker
-from annotation.models import Assignment, Rejection, User
+from annotation.models import Assignment, Rejection, Role, User
 from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.actions.payments import mark_sent
 from annotation.payouts.actions.proposals import ProposedLine
@@ -30,7 +31,7 @@ from annotation.work.selectors.earnings import compute_earnings
 from evaluation.models import Run, RunState, WorkerScore
 from evaluation.overview import selectors as overview
 from evaluation.overview.task_outlook import TaskOutlook
-from evaluation.overview.todo import todos
+from evaluation.overview.todo import task_todos, todos
 from evaluation.pairwise import adaptive
 from evaluation.payouts.selectors.figures import key_figures
 from tests.evaluation.corpora import pairs as pair_corpus
@@ -405,3 +406,18 @@ def test_a_task_without_answers_offers_its_plan_where_its_type_has_one(world: Wo
     )
     page = client.get(reverse("task", args=[world.project.pk, ratings.pk]))
     assert "/plan/" not in page.content.decode()
+
+
+def test_items_that_were_imported_into_an_open_task_are_named_until_they_are_published() -> None:
+    world = factories.make_world(2)
+    access = Access(world.project, world.requester, frozenset({Role.REQUESTER}))
+    assert not [one for one in task_todos(access, world.task) if one.mark == "draft"]
+    tasks.edit_draft(by=world.requester, task=world.task, fields={"redundancy": 3})
+    save_item(by=world.requester, task=world.task, key="new", question="Where do they nest?")
+    world.task.refresh_from_db()
+    (todo,) = [one for one in task_todos(access, world.task) if one.mark == "draft"]
+    assert "1 new or changed item" in todo.text
+    assert todo.url == reverse("task_build", args=[world.project.pk, world.task.pk])
+    tasks.publish(by=world.requester, task=world.task)
+    world.task.refresh_from_db()
+    assert not [one for one in task_todos(access, world.task) if one.mark == "draft"]
