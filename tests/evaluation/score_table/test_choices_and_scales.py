@@ -270,6 +270,37 @@ def test_alphabets_are_told_by_their_frequent_letters(codec: str, words: str) ->
     assert tell_alphabet("Prüfer Größe Übung Jörg Äpfel müde café déjà".encode("cp1252")) is None
 
 
+@pytest.mark.parametrize(
+    ("write", "score"),
+    [("{}%", 70), ("{}/10", 7), ("{} von 10", 7), ("stars", 7)],
+    ids=["per cent", "of ten", "German", "stars"],
+)
+def test_written_scores_are_numbers(write: str, score: int, tmp_path: Path) -> None:
+    """An essay would be read as the label, as its names are the fewest."""
+    unit = 10 if write == "{}%" else 1
+    rows = []
+    for at, one in enumerate(JUDGES):
+        for n in range(6):
+            given = 7 if n == 0 else 3 + (n + at) % 4
+            rows.append(
+                f"{one},e{n},{'★' * given if write == 'stars' else write.format(given * unit)}"
+            )
+    kind, found = read(tmp_path, text("teacher,essay,mark", *rows))
+    good = list(found.checked.good)
+    assert (kind, len(good)) == ("rating_table", 18)
+    assert {one["score"] for one in good if one["item"] == "e0"} == {score}
+
+
+def test_jurors_by_name_who_rank_with_ordinals_are_workers(tmp_path: Path) -> None:
+    rows = ["Horta;9A;1º;3;1;5", "Filtro;9A;3º;1;2,5;6,5", "Robô;8A;2º;2;2,5;6,5"]
+    _, found = read(tmp_path, text("Feira 2023 (1º = melhor)", "Projeto;Turma;Jurado Kátia;"
+                                   "Jurado Leandro;Jurado Mário;Soma", *rows))  # fmt: skip
+    good = list(found.checked.good)
+    assert len(good) == 9 and {one["worker"] for one in good} == {
+        "Jurado Kátia", "Jurado Leandro", "Jurado Mário",
+    }  # fmt: skip
+
+
 NO_VOTES = {
     "results": ("segment,system,COMET,BLEU", "s{n},owl,0.{n},4{n}.5", "COMET, BLEU"),
     "log": ("ts,user,doc,event,ms", "{n},ann,d{n},scroll,{n}7", "event and ts"),
@@ -277,6 +308,7 @@ NO_VOTES = {
     "questions": (
         "text,ann_tone,ann_topic,ben_tone,ben_topic", "t{n},good,food,bad,price", "tone, topic",
     ),
+    "list": ("pair,annotator_labels", 'p{n},"[""e"", ""n"", ""e""]"', "does not say who"),
     "tags": ("token,tag", "w{n},B-PER", "tag for each token"),
 }  # fmt: skip
 

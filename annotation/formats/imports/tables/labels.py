@@ -121,12 +121,14 @@ COUNTS = {
 }
 PEOPLE = re.compile(
     r"(?:(?:human|expert)[\s_-]*)?(?:coder|rater|annotator|observer|judge|worker|labell?er|reviewer|"
+    r"jurad[oa]|juror(?:in)?|examiner|marker|korrektor(?:in)?|prüfer(?:in)?|gutachter(?:in)?|"
     r"kodierer(?:in)?|bewerter(?:in)?|annotateur|codeur|juge|anotador|codificador|evaluador|"
     r"annotatore|avaliador|аннотатор|разметчик|асессор|эксперт|оценщик|标注员|标注者|标注人|评审|评委|"
     r"評価者|アノテーター|작업자|평가자|주석자|라벨러)"
     r"[\W_]*(?:\d{1,4}|[a-z])?(?:\s*[(（\[][^)）\]]*[)）\]])?",
     re.IGNORECASE,
 )
+WORDS_OF_PERSON = 2  # behind the word for a rater in a name
 LEAST_PEOPLE = 2  # columns of numbered raters, from which the other ones describe the items
 FEW = 2  # times as many numbered columns as rows, from which the rows are workers
 TEXTS = (
@@ -345,7 +347,7 @@ class LabelMatrix(LabelTable):
             return Fit(True, _("a row for each %(column)s") % {"column": person})
         found, _kind = _matrix(columns, rows)
         # Numbers of all kinds may share values; a file without a header has no other columns.
-        is_named = found is not None and (found.item or _people_among(found.workers))
+        is_named = found is not None and (found.item or people_among(found.workers))
         if found is None or not (is_named or found.workers[:1] == (NAMELESS % 1,)):
             return Fit(False, "no columns that share labels")
         return Fit(
@@ -454,7 +456,7 @@ def _matrix(columns: Sequence[str], rows: Iterable[Row]) -> tuple[Layout | None,
     usual = {same_name(name) for name in WORKERS}
     worker = next((name for name in columns if same_name(name) in usual), "")
     named = guess(columns, (Field("item", gettext_lazy("Item"), True, ITEMS),))
-    turned = bool(worker) and not named and len(_people_among(columns)) < LEAST_PEOPLE
+    turned = bool(worker) and not named and len(people_among(columns)) < LEAST_PEOPLE
     if turned:  # the same matrix, whose rows are called items
         columns = ["item" if name == worker else name for name in columns]
         rows = (
@@ -504,16 +506,26 @@ def _comments(cells: Mapping[str, set[str]]) -> set[str]:
     return {name for name in called if cells[name].isdisjoint(others)}
 
 
-def _people_among(columns: Iterable[str]) -> list[str]:
-    """The columns that are called as one of several raters: ``rater1``, ``Coder B``."""
-    return [
-        name for name in columns if PEOPLE.fullmatch(name) and not named_column([name], WORKERS)
-    ]
+def people_among(columns: Iterable[str]) -> list[str]:
+    """Return the columns that are called as one of several raters: ``rater1``, ``Coder Anna``."""
+    names = [name for name in columns if name and not named_column([name], WORKERS)]
+    by_word: dict[str, list[str]] = defaultdict(list)
+    for name in names:
+        word, _space, rest = name.strip().partition(" ")
+        if rest and len(rest.split()) <= WORDS_OF_PERSON and PEOPLE.fullmatch(word.strip(".:")):
+            by_word[word.casefold()].append(name)
+    alike = {
+        name
+        for group in by_word.values()
+        if len(group) > 1 and not any(map(COMMENT.search, group))
+        for name in group
+    }
+    return [name for name in names if PEOPLE.fullmatch(name) or name in alike]
 
 
 def _described(cells: Mapping[str, set[str]]) -> set[str]:
     """The columns beside those of numbered raters that hold other values, or say who was rated."""
-    people = _people_among(cells)
+    people = people_among(cells)
     given = set[str]().union(*(cells[name] for name in people))
     return {
         name

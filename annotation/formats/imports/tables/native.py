@@ -33,6 +33,7 @@ from annotation.formats.imports.tables import (
     scales,
     screening,
     trials,
+    written_scores,
 )
 from crowdqc.files.json_input import Unreadable
 
@@ -61,6 +62,7 @@ def unfold(table: Table) -> Table:
     or item that no column names.
     """
     table = screening.fold(trials.leave_out_trials(_with_form_answers(table)))
+    table = written_scores.fold(table)
     table, rows = nested.peek(table)
     if any(WRAPPED.match(said) for row in rows for said in row.values()):
         table = replace(table, events=map(_without_types, table.events))

@@ -15,7 +15,7 @@ from annotation.files.reading.recognise import ITEMS, NA, WORKERS, named_column
 from annotation.files.reading.rows import Row
 from annotation.files.reading.tables import UNNAMED, Event, Table
 from annotation.files.reading.values import NUMBER, plain_number
-from annotation.formats.imports.tables.labels import PEOPLE
+from annotation.formats.imports.tables.labels import people_among
 from annotation.formats.imports.tables.nested import peek
 from annotation.formats.imports.tables.summaries import TOTALS
 from annotation.task_types.scales import MAX_POINTS
@@ -71,7 +71,7 @@ def _ratings(events: Iterable[Event], found: Layout, others: Sequence[str]) -> I
         kept = {name: event.values.get(name, "") for name in others}
         item = " / ".join(event.values.get(name, "").strip() for name in found.item)
         for worker in found.workers:
-            score = event.values.get(worker, "").strip()
+            score = _bare(event.values.get(worker, ""))
             if score and score not in NA:
                 yield Row(event.line, {**kept, "worker": worker, "item": item, "score": score})
 
@@ -118,12 +118,13 @@ def _of_peers(table: Table, peers: Sequence[str]) -> Table:
 
 def _layout(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Layout | None:
     """The layout of a matrix of decimal numbers by numbered people; None for any other table."""
-    cells = {name: [row.get(name, "").strip() for row in rows] for name in names}
+    cells = {name: [_bare(row.get(name, "")) for row in rows] for name in names}
+    people = people_among(names)
     totals = [name for name in names if _is_total(name)]
     workers = [
         name
         for name in names
-        if (PEOPLE.fullmatch(name) or NUMBERED.fullmatch(name))
+        if (name in people or NUMBERED.fullmatch(name))
         and name not in totals
         and _are_numbers(cells[name])
     ]
@@ -134,7 +135,7 @@ def _layout(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Layout |
         or named_column(left, WORKERS)
         or len(given) > MAX_POINTS
         or not any("." in plain_number(cell.replace(",", ".")) for cell in given)
-        or len({re.sub(r"\d+$", "", name) for name in workers}) > 1
+        or len({re.sub(r"\d+$", "", name) for name in workers if name not in people}) > 1
     ):
         return None
     named = named_column(left, ITEMS) or (UNNAMED if UNNAMED in left else "")
@@ -143,6 +144,11 @@ def _layout(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Layout |
     item = [named] if named and len(set(cells[named])) == len(rows) else short
     keys = list(zip(*(cells[name] for name in item), strict=True))
     return Layout(workers, item, totals) if item and len(set(keys)) == len(rows) else None
+
+
+def _bare(cell: str) -> str:
+    """A number without the sign of an ordinal: 3 for 3º."""
+    return cell.strip().rstrip("ºª°").strip()
 
 
 def _are_numbers(cells: Iterable[str]) -> bool:

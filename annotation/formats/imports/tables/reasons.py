@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 from django.utils.translation import gettext as _
 
 from annotation.files.reading.importer import plain
-from annotation.files.reading.recognise import LABELS, MOSTLY, WORKERS, named_column
+from annotation.files.reading.recognise import LABELS, MOST_LABELS, MOSTLY, WORKERS, named_column
 from annotation.files.reading.values import NUMBER
 from crowdqc.errors import Invalid
 
 Rows = Sequence[Mapping[str, str]]
 SHOWN = 4  # columns that a sentence names
 SPANS = re.compile(r"\s*\[\s*[\[{]\s*(?:\d+\s*,\s*\d+|\"(?:start|begin|start_offset)\")")
+LIST = re.compile(r"\[[^\[\]{}]{1,40}(?:,[^\[\]{}]{1,40})+\]")
 TAG = re.compile(r"[BILUES]-\w[\w-]*")
 BEGINS = {"begin", "start", "beginms", "startms", "begintime", "starttime", "onset", "startoffset"}
 ENDS = {"end", "stop", "endms", "stopms", "endtime", "stoptime", "offset", "endoffset"}
@@ -52,44 +53,70 @@ def refuse_spans(names: Sequence[str], rows: Rows) -> None:
 
 def reason_of_kind(names: Sequence[str], rows: Rows) -> str:
     """Say what a table holds in place of votes; "" where that is not known."""
-    called = {plain(name): name for name in names}
-    results = [
-        called[one]
-        for one in called
-        if (one in RESULTS or any(word in RESULTS for word in _words(called[one])))
-        and _are_numbers(called[one], rows)
+    finders = (_of_results, _of_events, _of_stretches, _of_questions, _of_lists, _of_tags)
+    return next(filter(None, (find(names, rows) for find in finders)), "")
+
+
+def _of_results(names: Sequence[str], rows: Rows) -> str:
+    """Of columns that hold what was computed."""
+    found = [
+        name
+        for name in names
+        if not RESULTS.isdisjoint({plain(name), *_words(name)}) and _are_numbers(name, rows)
     ]
-    if len(results) >= LEAST_RESULTS and not named_column(names, WORKERS):
-        said = _(
-            "%(columns)s are computed results, and no votes: who gave what is not in the file."
-        )
-        return said % {"columns": ", ".join(results[:SHOWN])}
-    event, moment = (
-        next((called[one] for one in words if one in called), "") for words in (EVENTS, MOMENTS)
-    )
-    if event and moment:
-        said = _("%(event)s and %(moment)s are a log of what people did, not how they voted.")
-        return said % {"event": event, "moment": moment}
-    begin, end = (
-        next((called[one] for one in words if one in called), "") for words in (BEGINS, ENDS)
-    )
-    if begin and end and _are_stretches(begin, end, rows):
-        said = _("%(begin)s and %(end)s mark stretches, which people cut differently.")
-        mend = _("Write a row for each stretch that several people labelled, with its id.")
-        return f"{said % {'begin': begin, 'end': end}} {mend}"
-    if questions := _questions_of_each(names, rows):
-        said = _("Columns hold several questions for each worker: %(questions)s.")
-        mend = _("Keep the columns of one.")
-        return f"{said % {'questions': ', '.join(questions[:SHOWN])}} {mend}"
-    tags = next((name for name in names if _are_tags(name, rows)), "")
-    if tags:
-        said = _("%(column)s holds a tag for each token, and no column names who gave it.")
-        return said % {"column": tags}
-    return ""
+    if len(found) < LEAST_RESULTS or named_column(names, WORKERS):
+        return ""
+    said = _("%(columns)s are computed results: who gave what is not in the file.")
+    return said % {"columns": ", ".join(found[:SHOWN])}
 
 
-def _first_of(called: Mapping[str, str], words: set[str]) -> str:
-    return next((name for one, name in called.items() if one in words), "")
+def _of_events(names: Sequence[str], _rows: Rows) -> str:
+    """Of a log: columns of what happened, and when."""
+    event, moment = _first_of(names, EVENTS), _first_of(names, MOMENTS)
+    if not (event and moment):
+        return ""
+    said = _("%(event)s and %(moment)s are a log of what people did, not how they voted.")
+    return said % {"event": event, "moment": moment}
+
+
+def _of_stretches(names: Sequence[str], rows: Rows) -> str:
+    """Of stretches of time or text, by their ends."""
+    begin, end = _first_of(names, BEGINS), _first_of(names, ENDS)
+    if not (begin and end and _are_stretches(begin, end, rows)):
+        return ""
+    said = _("%(begin)s and %(end)s mark stretches, which people cut differently.")
+    mend = _("Write a row for each stretch that several people labelled, with its id.")
+    return " ".join([said % {"begin": begin, "end": end}, mend])
+
+
+def _of_questions(names: Sequence[str], rows: Rows) -> str:
+    """Of columns for several questions to each of several people."""
+    questions = _questions_of_each(names, rows)
+    if not questions:
+        return ""
+    said = _("Columns hold several questions for each worker: %(questions)s.")
+    told = said % {"questions": ", ".join(questions[:SHOWN])}
+    return " ".join([told, _("Keep the columns of one.")])
+
+
+def _of_lists(names: Sequence[str], rows: Rows) -> str:
+    """Of cells that list votes of nobody."""
+    column = next((name for name in names if _lists_votes(name, rows)), "")
+    if not column:
+        return ""
+    said = _("%(column)s lists several votes, and does not say who gave them.")
+    return " ".join([said % {"column": column}, _("Write a row for each vote, with its worker.")])
+
+
+def _of_tags(names: Sequence[str], rows: Rows) -> str:
+    """Of tags of tokens."""
+    column = next((name for name in names if _are_tags(name, rows)), "")
+    said = _("%(column)s holds a tag for each token, and no column names who gave it.")
+    return said % {"column": column} if column else ""
+
+
+def _first_of(names: Sequence[str], words: set[str]) -> str:
+    return next((name for name in names if plain(name) in words), "")
 
 
 def _words(name: str) -> list[str]:
@@ -135,6 +162,15 @@ def _are_numbers(name: str, rows: Rows) -> bool:
     given = [said for row in rows if (said := row.get(name, "").strip().rstrip("%").strip())]
     numbers = [one for one in given if NUMBER.fullmatch(one.replace(",", "."))]
     return bool(given) and len(numbers) >= MOSTLY * len(given)
+
+
+def _lists_votes(name: str, rows: Rows) -> bool:
+    """Whether cells are lists of the same few short texts or numbers."""
+    given = [said for row in rows if (said := row.get(name, "").strip())]
+    lists = [said for said in given if LIST.fullmatch(said)]
+    values = [one.strip(" \"'") for said in lists for one in said[1:-1].split(",")]
+    few = len(set(values)) <= MOST_LABELS and 2 * len(set(values)) <= len(values)
+    return bool(lists) and len(lists) >= MOSTLY * len(given) and few
 
 
 def _are_stretches(begin: str, end: str, rows: Rows) -> bool:
