@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import transaction
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.models import Membership, Panel, Task, User
 from annotation.panels.actions import panels
@@ -19,9 +20,9 @@ from evaluation.runs.recipe import recipe_in_force
 from evaluation.runs.run_types import fits
 
 WHY = {
-    Selection.Rule.TOP: "among the best {k} of run {run}",
-    Selection.Rule.THRESHOLD: "interval above {threshold:g} in run {run}",
-    Selection.Rule.HAND: "chosen by hand from run {run}",
+    Selection.Rule.TOP: gettext_lazy("among the best %(k)s of run %(run)s"),
+    Selection.Rule.THRESHOLD: gettext_lazy("interval above %(threshold)g in run %(run)s"),
+    Selection.Rule.HAND: gettext_lazy("chosen by hand from run %(run)s"),
 }
 
 
@@ -73,7 +74,7 @@ def select(
         border=len(found.border),
         **params,
     )
-    why = WHY[Selection.Rule(wanted.rule)].format(run=run.number, **params)
+    why = WHY[Selection.Rule(wanted.rule)] % {"run": run.number, **params}
     panels.admit(
         by=by,
         panel=panel,
