@@ -66,7 +66,12 @@ def _busy(project: Project, user: User) -> Membership:
     ):
         manager = factories.make_member(project).user
         batch = payouts.propose_payout(by=project.owner, task=done.task, key=uuid4(), lines=[line])
-        payouts.approve_payout(by=manager, batch=batch, expected_total=payouts.total(batch))
+        payouts.approve_payout(
+            by=manager,
+            batch=batch,
+            expected_total=payouts.total(batch),
+            rejections=payouts.count_rejections(batch),
+        )
     return worker
 
 

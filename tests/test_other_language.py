@@ -236,7 +236,12 @@ def tell(project: Project, worker: Membership, done: list[Assignment]) -> None:
         if decision == "reject":
             line = payouts.ProposedLine(work.pk, decision=decision, **reason)
         batch = payouts.propose_payout(by=by, task=work.task, key=uuid.uuid4(), lines=[line])
-        payouts.approve_payout(by=manager, batch=batch, expected_total=payouts.total(batch))
+        payouts.approve_payout(
+            by=manager,
+            batch=batch,
+            expected_total=payouts.total(batch),
+            rejections=payouts.count_rejections(batch),
+        )
     second = Rejection.objects.latest("pk")
     payouts.reply_to_rejection(by=user, rejection=second, text=OWN)
     payouts.decide_reply(by=manager, rejection=second, overturn=False, note=OWN)

@@ -11,7 +11,7 @@ from evaluation.pairwise.selectors.trust import STRENGTHS, agreement_in_words, a
 
 
 def figures(raw: float, low: float | None, high: float | None, **more: Any) -> Any:
-    bare = dict.fromkeys(("corrected", "crossfit", "cross_low", "cross_high"))
+    bare = dict.fromkeys(("corrected", "crossfit", "cross_low", "cross_high", "thin"))
     return SimpleNamespace(**{**bare, "raw": raw, "low": low, "high": high, **more})
 
 
@@ -30,3 +30,4 @@ def test_votes_are_good_enough_only_where_the_interval_says_so() -> None:
     assert not agrees_enough(None)
     fit = {"corrected": 0.9, "crossfit": 0.8, "cross_low": 0.5, "cross_high": 0.9}
     assert not agrees_enough(figures(0.8, 0.7, 0.9, **fit))
+    assert agrees_enough(figures(0.8, 0.7, 0.9, **fit, thin=0.6))  # too few votes are left

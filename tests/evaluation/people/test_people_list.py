@@ -16,7 +16,13 @@ from django.utils import timezone
 from annotation.accounts.projects.actions import take_back_worker
 from annotation.models import Assignment, AuditEntry, PayoutBatch, Project, Rejection
 from annotation.payouts.actions.payments import mark_sent
-from annotation.payouts.actions.proposals import ProposedLine, approve_payout, propose_payout, total
+from annotation.payouts.actions.proposals import (
+    ProposedLine,
+    approve_payout,
+    count_rejections,
+    propose_payout,
+    total,
+)
 from annotation.payouts.actions.rejections import reply_to_rejection
 from annotation.payouts.details.actions import clean_details, save_details
 from annotation.payouts.selectors.balance import hand_payments
@@ -45,7 +51,12 @@ def shown(project: Project, **query: str) -> dict[int, Any]:
 def decide(world: World, one: Assignment, **line: Any) -> PayoutBatch:
     lines = [ProposedLine(one.pk, **line)]
     batch = propose_payout(by=world.requester, task=world.task, key=uuid.uuid4(), lines=lines)
-    return approve_payout(by=world.manager, batch=batch, expected_total=total(batch))
+    return approve_payout(
+        by=world.manager,
+        batch=batch,
+        expected_total=total(batch),
+        rejections=count_rejections(batch),
+    )
 
 
 def test_copies_and_people_below_the_median_are_found_by_filter() -> None:

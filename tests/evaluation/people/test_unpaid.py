@@ -12,7 +12,13 @@ from django.urls import reverse
 from annotation.models import Assignment, PayoutBatch, Rejection
 from annotation.models.decisions import with_decision
 from annotation.payouts.actions.payments import mark_sent
-from annotation.payouts.actions.proposals import ProposedLine, approve_payout, propose_payout, total
+from annotation.payouts.actions.proposals import (
+    ProposedLine,
+    approve_payout,
+    count_rejections,
+    propose_payout,
+    total,
+)
 from annotation.payouts.actions.rejections import decide_reply, reply_to_rejection
 from annotation.payouts.details.actions import clean_details, save_details
 from annotation.payouts.selectors.balance import hand_payments
@@ -35,6 +41,8 @@ def propose(world: World, one: Assignment, **line: Any) -> PayoutBatch:
 
 def approve(world: World, batch: PayoutBatch, **how: Any) -> None:
     expected = how.pop("expected_total", total(batch))
+    if "line_ids" not in how:
+        how["rejections"] = count_rejections(batch)
     approve_payout(by=world.manager, batch=batch, expected_total=expected, **how)
 
 

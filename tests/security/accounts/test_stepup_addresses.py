@@ -188,7 +188,12 @@ def test_an_old_session_is_asked_to_confirm_on_every_one_of_them(
     other = payouts.propose_payout(
         by=world.requester, task=world.task, key=uuid.uuid4(), lines=[line]
     )
-    payouts.approve_payout(by=world.manager, batch=other, expected_total=payouts.total(other))
+    payouts.approve_payout(
+        by=world.manager,
+        batch=other,
+        expected_total=payouts.total(other),
+        rejections=payouts.count_rejections(other),
+    )
     held = make.claim_and_submit(make.make_task(project, 1))
     waits = payouts.propose_payout(
         by=world.requester,
@@ -200,7 +205,12 @@ def test_an_old_session_is_asked_to_confirm_on_every_one_of_them(
     third = payouts.propose_payout(
         by=world.requester, task=paid.task, key=uuid.uuid4(), lines=[payouts.ProposedLine(paid.pk)]
     )
-    payouts.approve_payout(by=world.manager, batch=third, expected_total=payouts.total(third))
+    payouts.approve_payout(
+        by=world.manager,
+        batch=third,
+        expected_total=payouts.total(third),
+        rejections=payouts.count_rejections(third),
+    )
     statement, _ = statements.import_statement(
         by=world.manager,
         task=paid.task,
